@@ -1,0 +1,76 @@
+"""The virtual environments of the systems that the benchmarks compare.
+
+Each system lives in `.venvs/<name>`, made from `requirements-<name>.txt` beside this file the first time it is needed
+and again whenever that file changes. Children run with one BLAS thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parent
+ROOT = BENCHMARKS.parent
+DOCS = ROOT / "docs"
+
+# Systems that import Farthing (its problems, or the library itself) get it as an editable install.
+NEEDS_FARTHING = frozenset({"farthing", "optuna"})
+
+ONE_THREAD = {
+    name: "1"
+    for name in (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    )
+}
+
+
+def requirements(name: str) -> Path:
+    """The requirement file of a system."""
+    return BENCHMARKS / f"requirements-{name}.txt"
+
+
+def digest(*paths: Path) -> str:
+    """A short hash of the content of some files, in the given order."""
+    joined = hashlib.sha256()
+    for path in paths:
+        joined.update(path.read_bytes())
+    return joined.hexdigest()[:16]
+
+
+def ensure(name: str) -> Path:
+    """The Python of a system's environment, which is made if it is missing or its requirements changed."""
+    home = ROOT / ".venvs" / name
+    python = home / "bin" / "python"
+    stamp = home / "requirements.sha256"
+    wanted = digest(requirements(name), ROOT / "pyproject.toml")
+    if python.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return python
+    print(f"making the environment of {name} (minutes the first time)", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+    _install(python, "-r", str(requirements(name)))
+    if name in NEEDS_FARTHING:
+        _install(python, "-e", str(ROOT))
+    stamp.write_text(wanted)
+    return python
+
+
+def _install(python: Path, *arguments: str) -> None:
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", *arguments], check=True)
+
+
+def child_environment() -> dict[str, str]:
+    """Our environment with one thread for every numerical library that asks it."""
+    return {**os.environ, **ONE_THREAD}
+
+
+def quick() -> bool:
+    """Whether QUICK=1 asks for the short version."""
+    return os.environ.get("QUICK", "") not in ("", "0")

@@ -1,0 +1,14 @@
+"""Farthing: the best configuration a budget can buy."""
+
+from farthing import errors, policies
+from farthing.budget import Budget, Ledger
+from farthing.space import Choice, Integer, Ordered, Real, Space
+from farthing.study import Study, tune
+from farthing.trial import Proposal, Status, Trial
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Budget", "Choice", "Integer", "Ledger", "Ordered", "Proposal", "Real", "Space", "Status", "Study", "Trial",
+    "errors", "policies", "tune",
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""Expected improvement, in logarithms.
+
+Symbols: t the value to beat, mu and s the posterior mean and standard deviation at x, z = (t - mu) / s.
+    log EI(x)  = log s + log h(z)
+    d log EI   = (1 - z r) ds / s - r dmu / s,     r = h'(z) / h(z)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.numerics.normal import log_h
+
+Array = NDArray[np.float64]
+
+
+class Surrogate(Protocol):
+    """What an acquisition needs of a fitted model."""
+
+    def predict(self, X: Array) -> tuple[Array, Array]: ...
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]: ...
+
+
+class Acquisition(Protocol):
+    """A log utility of points X (m, f): the larger, the better to evaluate next."""
+
+    def __call__(self, X: Array) -> Array: ...
+    def with_gradient(self, X: Array) -> tuple[Array, Array]: ...
+
+
+@dataclass(frozen=True)
+class LogEI:
+    """log of the expected improvement below `target` under `surrogate`."""
+
+    surrogate: Surrogate
+    target: float
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        mean, variance = self.surrogate.predict(X)
+        s = np.sqrt(variance)
+        return np.log(s) + log_h((self.target - mean) / s)[0]
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, f)."""
+        mean, variance, mean_slope, variance_slope = self.surrogate.predict_with_gradient(X)
+        s = np.sqrt(variance)
+        z = (self.target - mean) / s
+        value, ratio = log_h(z)
+        along_s = (0.5 * (1.0 - z * ratio) / variance)[:, None] * variance_slope  # ds = dvariance / (2 s)
+        return np.log(s) + value, along_s - (ratio / s)[:, None] * mean_slope

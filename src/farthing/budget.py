@@ -1,0 +1,255 @@
+"""Budget: what may be spent. Ledger: what was.
+
+A budget may limit several units at once; the first limit reached ends the study. One of them, `Budget.unit`, is the
+unit that the cost of an evaluation is counted and modelled in. The ledger is computed from the charges of the event
+log and nothing else: four accounts (evaluation, failed, interrupted, optimiser), each an amount per unit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from types import MappingProxyType
+from typing import ClassVar
+
+from farthing.errors import InvalidBudget
+
+Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
+
+ACCOUNTS = ("evaluation", "failed", "interrupted", "optimiser")
+ACCEPTED = 'accepted: "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(d|h|m|s|min|sec|hours?|minutes?|seconds?|days?)\s*)")
+_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([a-z]+)")
+_UNIT_NAMES = {
+    "evaluations": "evaluations", "evaluation": "evaluations", "trials": "evaluations", "trial": "evaluations",
+    "evals": "evaluations", "usd": "usd", "dollars": "usd", "joules": "joules", "j": "joules",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The limits of a study; any number of them, at least one.
+
+    seconds            wall-clock seconds of `run`, the optimiser's own time included
+    compute_seconds    seconds of evaluation, added up over workers
+    usd, usd_per_hour  dollars; the rate turns seconds into dollars
+    joules             energy
+    evaluations        number of evaluations, failed ones included
+    cost               the sum of whatever `cost` the objective reports, in your own unit
+
+    >>> Budget.of("1h30m")
+    Budget(seconds=5400.0)
+    >>> Budget.of("$5, 100 evaluations").unit
+    'usd'
+    """
+
+    cost: float | None = None
+    usd: float | None = None
+    joules: float | None = None
+    compute_seconds: float | None = None
+    seconds: float | None = None
+    evaluations: int | None = None
+    usd_per_hour: float | None = None
+
+    UNITS: ClassVar[tuple[str, ...]] = ("cost", "usd", "joules", "compute_seconds", "seconds")
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            amount = getattr(self, f.name)
+            if amount is None:
+                continue
+            if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
+                raise InvalidBudget(f"Budget: {f.name} must be a finite number above 0, got {amount!r}")
+        if self.evaluations is not None and self.evaluations != int(self.evaluations):
+            raise InvalidBudget(f"Budget: evaluations must be a whole number, got {self.evaluations!r}")
+        if not self.limits:
+            raise InvalidBudget(f"Budget: nothing is limited; set at least one of {', '.join(self._limit_names())}")
+
+    @classmethod
+    def of(cls, budget: Budget | str | timedelta) -> Budget:
+        """A budget as it is, or read from text or a timedelta."""
+        if isinstance(budget, Budget):
+            return budget
+        if isinstance(budget, timedelta):
+            return cls(seconds=budget.total_seconds())
+        if not isinstance(budget, str):
+            raise InvalidBudget(f"budget: {budget!r} has no unit; {ACCEPTED}")
+        limits: dict[str, float] = {}
+        for part in budget.split(","):
+            unit, amount = _parse(part, budget)
+            if unit in limits:
+                raise InvalidBudget(f"budget: {unit} is given twice in {budget!r}")
+            limits[unit] = amount
+        return cls.from_json(limits)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, float]) -> Budget:
+        amounts: dict[str, float | int] = dict(stored)
+        if "evaluations" in amounts and amounts["evaluations"] == int(amounts["evaluations"]):
+            amounts["evaluations"] = int(amounts["evaluations"])
+        return cls(**amounts)  # type: ignore[arg-type]
+
+    def as_json(self) -> dict[str, float]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
+    @classmethod
+    def _limit_names(cls) -> tuple[str, ...]:
+        return (*cls.UNITS, "evaluations")
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Unit -> amount, for the units that end the study."""
+        return {unit: float(getattr(self, unit)) for unit in self._limit_names() if getattr(self, unit) is not None}
+
+    @property
+    def unit(self) -> str:
+        """The unit the cost of an evaluation is counted in: the first limited one of UNITS, else seconds."""
+        return next((unit for unit in self.UNITS if unit in self.limits), "seconds")
+
+    def priced(self, seconds: float) -> dict[str, float]:
+        """What a stretch of wall-clock time costs: seconds, and dollars where a rate is known."""
+        if self.usd_per_hour is None:
+            return {"seconds": seconds}
+        return {"seconds": seconds, "usd": seconds * self.usd_per_hour / 3600.0}
+
+    def __str__(self) -> str:
+        return ", ".join(amount_text(unit, amount) for unit, amount in self.limits.items())
+
+    def __repr__(self) -> str:
+        return f"Budget({', '.join(f'{name}={amount!r}' for name, amount in self.as_json().items())})"
+
+
+def _parse(part: str, whole: str) -> tuple[str, float]:
+    """Unit and amount of one limit."""
+    text = part.strip().lower()
+    if text.startswith("$"):
+        text = f"{text[1:].strip()} usd"
+    if match := _AMOUNT.fullmatch(text):
+        unit = _UNIT_NAMES.get(match[2])
+        if unit is not None:
+            return unit, float(match[1])
+    pieces = _DURATION.findall(text)
+    if pieces and not _DURATION.sub("", text).strip():
+        return "seconds", sum(float(number) * _SECONDS[unit[0]] for number, unit in pieces)
+    raise InvalidBudget(f"budget: cannot read {whole!r}; {ACCEPTED}")
+
+
+def amount_text(unit: str, amount: float) -> str:
+    """An amount as people write it.
+
+    >>> amount_text("seconds", 95.0), amount_text("usd", 1.5), amount_text("evaluations", 7)
+    ('1m35s', '$1.50', '7 evaluations')
+    """
+    if not math.isfinite(amount):
+        return "no limit"
+    if unit == "usd":
+        return f"${amount:.2f}" if amount == 0 or amount >= 0.1 else f"${amount:.2g}"
+    if unit in ("seconds", "compute_seconds"):
+        return _duration_text(amount) + (" of compute" if unit == "compute_seconds" else "")
+    if unit == "evaluations":
+        return f"{amount:.0f} evaluations"
+    return f"{amount:.4g} {unit}"
+
+
+def _duration_text(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.3g}s"
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
+    parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest else ""]
+    return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a study has spent, has promised to running evaluations, and has left.
+
+    `spent`, `committed` and `remaining` are in `unit`; the methods speak of any unit.
+
+    >>> ledger = Ledger(Budget(cost=10)).charged({"evaluation": {"cost": 4.0, "evaluations": 1}})
+    >>> ledger.spent, ledger.remaining, ledger.fraction
+    (4.0, 6.0, 0.4)
+    """
+
+    budget: Budget
+    accounts: Charges = field(default_factory=dict)
+    committed: float = 0.0  # predicted cost of what is running
+    running: int = 0
+
+    def charged(self, charges: Charges) -> Ledger:
+        """The ledger with more amounts in its accounts."""
+        accounts = {account: dict(amounts) for account, amounts in self.accounts.items()}
+        for account, amounts in charges.items():
+            held = accounts.setdefault(account, {})
+            for unit, amount in amounts.items():
+                held[unit] = held.get(unit, 0.0) + amount
+        return replace(self, accounts=MappingProxyType(accounts))
+
+    def promised(self, cost: float, count: int) -> Ledger:
+        """The ledger with `count` more evaluations running, expected to cost `cost` together."""
+        return replace(self, committed=max(self.committed + cost, 0.0), running=self.running + count)
+
+    def total(self, unit: str) -> float:
+        """Spent in a unit, over all accounts."""
+        return math.fsum(amounts.get(unit, 0.0) for amounts in self.accounts.values())
+
+    def account(self, name: str, unit: str | None = None) -> float:
+        """Spent on one of evaluation, failed, interrupted, optimiser."""
+        return self.accounts.get(name, {}).get(unit or self.unit, 0.0)
+
+    @property
+    def unit(self) -> str:
+        return self.budget.unit
+
+    @property
+    def spent(self) -> float:
+        return self.total(self.unit)
+
+    @property
+    def remaining(self) -> float:
+        """Not yet spent; infinite where the unit is not limited."""
+        return self.left(self.unit)
+
+    def left(self, unit: str) -> float:
+        """Not yet spent in a unit, at least 0; infinite where it is not limited."""
+        return max(self.budget.limits.get(unit, math.inf) - self.total(unit), 0.0)
+
+    @property
+    def fraction(self) -> float:
+        """The share used up of the limit that is closest to its end, at most 1."""
+        return min(max(self.total(unit) / limit for unit, limit in self.budget.limits.items()), 1.0)
+
+    @property
+    def evaluations_left(self) -> float:
+        """How many more may be started: what is running counts."""
+        return max(self.left("evaluations") - self.running, 0.0)
+
+    @property
+    def reached(self) -> str | None:
+        """The unit whose limit is reached, or None."""
+        return next((unit for unit, limit in self.budget.limits.items() if self.total(unit) >= limit), None)
+
+    def as_json(self) -> dict[str, object]:
+        accounts = {account: dict(amounts) for account, amounts in self.accounts.items()}
+        return {"accounts": accounts, "committed": self.committed, "running": self.running}
+
+    def __str__(self) -> str:
+        lines = [f"budget      {self.budget}"]
+        units = list(self.budget.limits)
+        if self.unit not in units:
+            units.append(self.unit)
+        for name in ACCOUNTS:
+            amounts = self.accounts.get(name, {})
+            shown = [amount_text(unit, amounts[unit]) for unit in units if amounts.get(unit)]
+            if shown:
+                lines.append(f"{name:<11} {', '.join(shown)}")
+        if self.running:
+            lines.append(f"committed   {amount_text(self.unit, self.committed)} in {self.running} running")
+        left = [amount_text(unit, self.left(unit)) for unit in self.budget.limits]
+        lines.append(f"remaining   {', '.join(left)}  ({self.fraction:.0%} used)")
+        return "\n".join(lines)

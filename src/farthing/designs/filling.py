@@ -1,0 +1,45 @@
+"""Points that fill the unit cube evenly: scrambled Sobol sequences.
+
+Making a scrambled sequence takes milliseconds, more than a whole suggestion may; so one scrambled net per dimension is
+made once, and each draw adds a random digital shift (an exclusive or of the binary digits, Owen 1998), which keeps the
+net's structure and makes every point uniform in the cube.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+BITS = 30
+NET_SEED = 20_231_031  # any fixed number: the shift of each draw is what is random
+LARGEST_DIMENSION = 21_201  # of the direction numbers SciPy ships
+
+
+@lru_cache(maxsize=32)
+def _net(log2_count: int, dimension: int) -> NDArray[np.uint32]:
+    from scipy.stats.qmc import Sobol  # slow to import, and needed once
+
+    points = Sobol(dimension, scramble=True, bits=BITS, rng=np.random.default_rng(NET_SEED)).random_base2(log2_count)
+    net = (points * 2.0**BITS).astype(np.uint32)
+    net.flags.writeable = False
+    return net
+
+
+def sobol(count: int, dimension: int, rng: np.random.Generator) -> Array:
+    """The first `count` points (count, dimension) of a randomly shifted scrambled Sobol sequence.
+
+    >>> points = sobol(4, 2, np.random.default_rng(0))
+    >>> sorted((points[:, 0] * 4).astype(int).tolist())  # one in each quarter
+    [0, 1, 2, 3]
+    """
+    if dimension == 0 or count == 0:
+        return np.empty((count, dimension))
+    if dimension > LARGEST_DIMENSION:
+        return rng.random((count, dimension))
+    net = _net(max(count - 1, 0).bit_length(), dimension)[:count]
+    shift = rng.integers(0, 2**BITS, size=dimension, dtype=np.uint32)
+    return ((net ^ shift) + 0.5) / 2.0**BITS

@@ -1,0 +1,71 @@
+"""Every exception Farthing raises on purpose.
+
+FarthingError
+├── InvalidSpace       (also ValueError)   a parameter or space that makes no sense
+├── InvalidConfig      (also ValueError)   a configuration that is not in the space
+├── InvalidBudget      (also ValueError)   a budget that cannot be read or limits nothing
+├── InvalidArgument    (also ValueError)   any other argument outside what is accepted
+├── UnknownTrial       (also KeyError)     a report about a trial that is not running
+├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
+├── StudyEnded                             there is nothing more to propose
+│   ├── BudgetSpent                        a limit of the budget is reached
+│   ├── SpaceExhausted                     every allowed configuration was proposed
+│   └── TargetReached                      the value asked for by `stop_at` was found
+└── StorageError                           a study file that cannot be used
+    └── StudyMismatch                      the file holds a different study than the one asked for
+"""
+
+
+class FarthingError(Exception):
+    """The root: catch this to catch everything Farthing raises on purpose."""
+
+
+class InvalidSpace(FarthingError, ValueError):
+    """A parameter or space that makes no sense."""
+
+
+class InvalidConfig(FarthingError, ValueError):
+    """A configuration that is not in the space."""
+
+
+class InvalidBudget(FarthingError, ValueError):
+    """A budget that cannot be read or limits nothing."""
+
+
+class InvalidArgument(FarthingError, ValueError):
+    """Any other argument outside what is accepted."""
+
+
+class UnknownTrial(FarthingError, KeyError):
+    """A report about a trial that is not running."""
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return Exception.__str__(self)
+
+
+class NoTrial(FarthingError, LookupError):
+    """A best trial was asked for before one succeeded."""
+
+
+class StudyEnded(FarthingError):
+    """There is nothing more to propose."""
+
+
+class BudgetSpent(StudyEnded):
+    """A limit of the budget is reached."""
+
+
+class SpaceExhausted(StudyEnded):
+    """Every allowed configuration was proposed."""
+
+
+class TargetReached(StudyEnded):
+    """The value asked for by `stop_at` was found."""
+
+
+class StorageError(FarthingError):
+    """A study file that cannot be used."""
+
+
+class StudyMismatch(StorageError):
+    """The file holds a different study than the one asked for."""

@@ -1,0 +1,150 @@
+"""What happens to a study, as values: opened, given a budget, asked, told.
+
+A study is the fold of these over its history and its ledger, and the file holds nothing else. In the file values are in
+the user's own sign and options are indices; here, in memory, values are minimised and configs hold the options.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from farthing.budget import Budget, Charges
+from farthing.space import Space
+from farthing.trial import Config, Outcome, Proposal, Status
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The first event: all that a study is made of, but for its budget."""
+
+    space: Json
+    policy: Json
+    seed: int
+    maximize: bool
+    start: tuple[Json, ...] = ()  # stored configs
+    stop_at: float | None = None
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """The budget from here on."""
+
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A proposal was handed out: in which ask, what the ledger said, and what the optimiser spent on it."""
+
+    ask: int
+    proposal: Proposal
+    ledger: Mapping[str, Any]
+    charges: Charges = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A trial ended, with what it cost."""
+
+    trial: int
+    outcome: Outcome
+    charges: Charges = field(default_factory=dict)
+
+
+Event = Opened | Budgeted | Asked | Told
+
+
+@dataclass(frozen=True)
+class Codec:
+    """Events to and from (kind, JSON text). `space` and `sign` are known once the Opened event is."""
+
+    space: Space
+    maximize: bool
+
+    def write(self, event: Event) -> tuple[str, str]:
+        kind, body = self._body(event)
+        return kind, json.dumps(body, separators=(",", ":"))
+
+    def _body(self, event: Event) -> tuple[str, Json]:
+        match event:
+            case Opened():
+                return "opened", opened_body(event)
+            case Budgeted(budget):
+                return "budgeted", {"budget": budget.as_json()}
+            case Asked(ask, proposal, ledger, charges):
+                return "asked", {
+                    "ask": ask,
+                    "trial": proposal.trial,
+                    "config": self.space.store_config(proposal.config),
+                    "predicted_cost": proposal.predicted_cost,
+                    "reason": proposal.reason,
+                    "fits": dict(proposal.fits),
+                    "ledger": dict(ledger),
+                    "charges": charges,
+                }
+            case Told(trial, outcome, charges):
+                return "told", {
+                    "trial": trial,
+                    "status": outcome.status.value,
+                    "value": self._flip(outcome.value),
+                    "cost": outcome.cost,
+                    "error": outcome.error,
+                    "attributes": plain(outcome.attributes),
+                    "charges": charges,
+                }
+
+    def read(self, kind: str, text: str) -> Event:
+        body = json.loads(text)
+        match kind:
+            case "opened":
+                return read_opened(body)
+            case "budgeted":
+                return Budgeted(Budget.from_json(body["budget"]))
+            case "asked":
+                config: Config = self.space.load_config(body["config"])
+                proposal = Proposal(body["trial"], config, body["predicted_cost"], body["reason"], body["fits"])
+                return Asked(body["ask"], proposal, body["ledger"], body["charges"])
+            case "told":
+                outcome = Outcome(
+                    Status(body["status"]), self._flip(body["value"]), body["cost"], body["error"], body["attributes"]
+                )
+                return Told(body["trial"], outcome, body["charges"])
+            case _:
+                raise ValueError(f"unknown kind of event {kind!r}")
+
+    def _flip(self, value: float | None) -> float | None:
+        return -value if self.maximize and value is not None else value
+
+
+def opened_body(event: Opened) -> Json:
+    return {
+        "space": event.space, "policy": event.policy, "seed": event.seed, "maximize": event.maximize,
+        "start": list(event.start), "stop_at": event.stop_at,
+    }  # fmt: skip
+
+
+def read_opened(body: Json) -> Opened:
+    return Opened(**{**body, "start": tuple(body["start"])})
+
+
+def plain(value: Any) -> Any:
+    """A JSON value as near as possible: NumPy numbers become Python's, what has no JSON form its repr.
+
+    >>> import numpy as np
+    >>> plain({"a": np.float32(0.5), 2: (1, None)})
+    {'a': 0.5, '2': [1, None]}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return plain(value.tolist())
+    return repr(value)

@@ -1,0 +1,66 @@
+"""Cholesky factors that do not give up, and their growth by rows.
+
+Symbols: K (n, n) symmetric positive definite; L lower triangular with L L' = K.
+Matrices go to LAPACK in Fortran order so that nothing is copied behind the caller's back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
+
+Array = NDArray[np.float64]
+
+FIRST_JITTER = 1e-10  # relative to the mean of the diagonal
+LAST_JITTER = 1e-2
+
+
+def cholesky(K: Array) -> Array:
+    """The lower factor of K, with the smallest added diagonal of a growing sequence that makes it exist.
+
+    Only the lower triangle of K is read. Raises FloatingPointError when K holds no finite matrix at all.
+
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]])).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+    L, info = dpotrf(K, lower=1, clean=1)
+    if info == 0:
+        return np.asarray(L)
+    scale = float(np.mean(np.diag(K)))
+    jitter = FIRST_JITTER
+    while np.isfinite(scale) and jitter <= LAST_JITTER:
+        L, info = dpotrf(K + np.diag(np.full(len(K), jitter * scale)), lower=1, clean=1)
+        if info == 0:
+            return np.asarray(L)
+        jitter *= 10.0
+    raise FloatingPointError("the matrix has no Cholesky factor, even with a jitter of 1 % of its diagonal")
+
+
+def extend_cholesky(L: Array, K_cross: Array, K_new: Array) -> Array:
+    """The factor of [[K, K_cross], [K_cross', K_new]] from the factor L of K, in O(n^2 m).
+
+    K_cross (n, m), K_new (m, m).
+    """
+    n, m = K_cross.shape
+    below = forward(L, K_cross)  # (n, m)
+    grown = np.zeros((n + m, n + m), order="F")
+    grown[:n, :n] = L
+    grown[n:, :n] = below.T
+    grown[n:, n:] = cholesky(K_new - below.T @ below)
+    return grown
+
+
+def forward(L: Array, B: Array) -> Array:
+    """L^-1 B."""
+    return np.asarray(dtrtrs(L, B, lower=1)[0])
+
+
+def backward(L: Array, B: Array) -> Array:
+    """L^-T B."""
+    return np.asarray(dtrtrs(L, B, lower=1, trans=1)[0])
+
+
+def lower_inverse(L: Array) -> Array:
+    """K^-1 from its factor L. Only the lower triangle of the result is meaningful."""
+    return np.asarray(dpotri(L, lower=1)[0])

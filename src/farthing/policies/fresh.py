@@ -1,0 +1,84 @@
+"""Configurations that were not tried before: what every policy may propose.
+
+A configuration is taken when a trial has it, whatever became of that trial. `FreshSpace` is the space without the
+taken and the forbidden ones, as the acquisition's maximiser sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.history import History
+from farthing.space import Real, Space
+from farthing.trial import Config
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LISTABLE = 2_000  # a space of at most so many configurations is searched by listing it
+RANDOM_TRIES = 4_096  # before a finite space is walked through
+
+
+class FreshSpace:
+    """The space less what is taken; grows as proposals are made."""
+
+    def __init__(self, space: Space, history: History) -> None:
+        self.space = space
+        self.taken = {trial.key for trial in history.trials}
+        # With a continuous coordinate that is always active two points never coincide but in a corner, and the last
+        # check of `claim` sees to those: looking up hundreds of keys per suggestion would be waste.
+        self._never_coincides = any(isinstance(p, Real) and not p.when for p in space.params.values())
+
+    @property
+    def levels(self) -> Sequence[int | None]:
+        return self.space.levels
+
+    def snap(self, U: Array) -> Array:
+        return self.space.snap(U)
+
+    def features(self, U: Array) -> Array:
+        return self.space.features(U)
+
+    def pull(self, U: Array, G: Array) -> Array:
+        return self.space.pull(U, G)
+
+    def neighbours(self, u: Array) -> Array:
+        return self.space.neighbours(u)
+
+    def admissible(self, U: Array) -> Mask:
+        allowed = self.space.allowed(U)
+        if self._never_coincides:
+            return allowed
+        return allowed & np.array([key not in self.taken for key in self.space.keys(U)], dtype=bool)
+
+    def claim(self, candidates: Iterable[Array]) -> Config | None:
+        """The first candidate (p,) that is fresh and allowed, decoded and from now on taken."""
+        for u in candidates:
+            config = self.space.decode(u)
+            if self._take(config):
+                return config
+        return None
+
+    def claim_any(self, rng: np.random.Generator) -> Config | None:
+        """Any fresh configuration, None when there is none left."""
+        config = self.claim(rng.random(len(self.levels)) for _ in range(RANDOM_TRIES))
+        if config is None and self.space.size is not None:
+            config = next((c for c in self.space.enumerate() if self._take(c)), None)
+        return config
+
+    def _take(self, config: Config) -> bool:
+        key = self.space.key(config)
+        if key in self.taken or not self.space.allows(config):
+            return False
+        self.taken.add(key)
+        return True
+
+    def listed(self) -> Array | None:
+        """Unit coordinates of every configuration, when they are few enough to list."""
+        size = self.space.size
+        if size is None or size > LISTABLE:
+            return None
+        return self.space.encode_many(self.space.enumerate())

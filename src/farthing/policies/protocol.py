@@ -1,0 +1,41 @@
+"""What a policy is: a pure function from what is known to what to evaluate next.
+
+A policy learns nothing that cannot be rebuilt from the history: the same history, ledger and generator give the same
+proposals. Hyperparameters it found travel in `Proposal.fits` and come back through `History.fits`. Policies are frozen
+dataclasses whose fields are their options, so that a study file can name them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from farthing.budget import Ledger
+from farthing.history import History
+from farthing.space import Space
+from farthing.trial import Proposal
+
+
+class Policy(Protocol):
+    """Decides what to evaluate next."""
+
+    name: ClassVar[str]
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        """At most n proposals for new trials, numbered from len(history.trials); fewer when the space runs out."""
+        ...
+
+
+def describe(policy: Policy) -> dict[str, Any]:
+    """A policy's name and options, JSON-ready.
+
+    >>> from farthing.policies import EI
+    >>> describe(EI(initial=8))
+    {'name': 'ei', 'initial': 8}
+    """
+    options = {f.name: getattr(policy, f.name) for f in fields(policy)}  # type: ignore[arg-type]
+    return {"name": policy.name, **options}

@@ -1,0 +1,77 @@
+"""Policies that look at nothing: `random` and `sobol`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.budget import Ledger
+from farthing.designs.filling import sobol
+from farthing.history import History
+from farthing.policies.fresh import FreshSpace
+from farthing.space import Space
+from farthing.trial import Config, Proposal
+
+Array = NDArray[np.float64]
+
+SOBOL_AHEAD = 1_024  # points of the sequence that are looked at before giving up on it
+
+
+@dataclass(frozen=True)
+class Random:
+    """Uniform over the space, each parameter in its own scale."""
+
+    name: ClassVar[str] = "random"
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        fresh = FreshSpace(space, history)
+        return numbered(history, n, lambda _: fresh.claim_any(rng), "drawn at random")
+
+
+@dataclass(frozen=True)
+class Sobol:
+    """The points of one scrambled Sobol sequence, in turn."""
+
+    name: ClassVar[str] = "sobol"
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        fresh = FreshSpace(space, history)
+        return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "next of the Sobol sequence")
+
+
+def numbered(history: History, n: int, draw: Callable[[int], Config | None], reason: str) -> list[Proposal]:
+    """Up to n proposals from `draw(trial number)`, ending at the first None."""
+    proposals: list[Proposal] = []
+    for number in range(len(history.trials), len(history.trials) + n):
+        config = draw(number)
+        if config is None:
+            break
+        proposals.append(Proposal(number, config, reason=reason))
+    return proposals
+
+
+def next_of_design(fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Config | None:
+    """The configuration of the study's Sobol sequence for that trial, or the next fresh one after it.
+
+    The sequence belongs to the study's seed, not to the ask, so that all asks walk along one sequence.
+    """
+    config = fresh.claim(_sequence(history.seed, number, len(fresh.levels)))
+    return config if config is not None else fresh.claim_any(rng)
+
+
+def _sequence(seed: int, first: int, p: int) -> Iterator[Array]:
+    """Points first, first + 1, ... of the sequence, drawn in doubling blocks."""
+    end = first + SOBOL_AHEAD
+    count = max(16, first + 1)
+    while first < end:
+        block = sobol(count, p, np.random.default_rng(seed))
+        yield from block[first : min(count, end)]
+        first, count = count, 2 * count

@@ -1,0 +1,60 @@
+"""One call of the objective, turned into an outcome, whatever it does."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from farthing.errors import InvalidArgument
+from farthing.study import Objective, Study
+from farthing.trial import Config, Outcome, Status
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An outcome, the cost the objective reported for it (None: measure it), and what else it returned."""
+
+    outcome: Outcome
+    cost: float | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation:
+    """Call the objective; exceptions, wrong types and numbers that are not finite become failures.
+
+    KeyboardInterrupt is the user's and goes through.
+    """
+    try:
+        returned = objective(dict(config))
+    except (Exception, SystemExit) as error:
+        return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
+    if isinstance(returned, Iterator):
+        raise InvalidArgument(
+            "the objective returned an iterator: iterative learners (yield) are not supported yet; "
+            "return the final value instead"
+        )
+    return _read(study, returned)
+
+
+def _read(study: Study, returned: Any) -> Evaluation:
+    if not isinstance(returned, Mapping):
+        return Evaluation(study.read_value(returned))
+    rest = {str(name): item for name, item in returned.items() if name not in ("value", "cost")}
+    if "value" not in returned:
+        error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
+        return Evaluation(Outcome(Status.FAILED, error=error), attributes=rest)
+    outcome, cost = study.read_value(returned["value"]), returned.get("cost")
+    if cost is None:
+        return Evaluation(outcome, attributes=rest)
+    try:
+        return Evaluation(outcome, study.read_cost(cost), rest)
+    except InvalidArgument as error:
+        return Evaluation(Outcome(Status.FAILED, error=str(error)), attributes=rest)
+
+
+def _error_text(error: BaseException) -> str:
+    """The error in its last line, the way there above it, without our own frame."""
+    frames = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.format_exception(type(error), error, frames)).strip()

@@ -1,0 +1,145 @@
+"""How a run shows itself: a live line on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
+
+from farthing.budget import amount_text
+from farthing.errors import NoTrial
+from farthing.study import Study
+from farthing.trial import Proposal, Status, Trial
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+REFRESH_PER_SECOND = 8
+BAR_WIDTH = 24
+
+
+class Progress(Protocol):
+    """Told of every trial that begins and ends."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def asked(self, proposal: Proposal) -> None: ...
+    def told(self, trial: Trial) -> None: ...
+
+
+def progress_for(study: Study, wanted: bool | None, stream: TextIO | None = None) -> Progress:
+    """Silent for False; else live on a terminal and plain lines elsewhere, both to standard error."""
+    stream = stream or sys.stderr
+    if wanted is False:
+        return Silent()
+    if stream.isatty():
+        return Live(study, stream)
+    return Lines(study, stream)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def asked(self, proposal: Proposal) -> None:
+        pass
+
+    def told(self, trial: Trial) -> None:
+        pass
+
+
+class Lines(Silent):
+    """One plain line for each trial that ends."""
+
+    def __init__(self, study: Study, stream: TextIO) -> None:
+        self._study, self._stream = study, stream
+
+    def told(self, trial: Trial) -> None:
+        unit = self._study.ledger.unit
+        ended = f"value {trial.value:.6g}" if trial.value is not None else f"{trial.status.value}: {_last_line(trial)}"
+        cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
+        line = f"trial {trial.number}: {ended}{cost}; {summary(self._study)}"
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+
+class Live(Silent):
+    """A line that is redrawn while trials run."""
+
+    def __init__(self, study: Study, stream: TextIO) -> None:
+        self._study, self._stream = study, stream
+        self._proposal: Proposal | None = None
+        self._since = self._run_since = time.perf_counter()
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.live import Live as RichLive
+
+        console = Console(file=self._stream)
+        self._live = RichLive(get_renderable=self._line, console=console, refresh_per_second=REFRESH_PER_SECOND)
+        self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._proposal = None
+        self._live.stop()
+
+    def asked(self, proposal: Proposal) -> None:
+        self._proposal, self._since = proposal, time.perf_counter()
+
+    def told(self, trial: Trial) -> None:
+        self._proposal, self._since = None, time.perf_counter()
+
+    def _line(self) -> Text:
+        from rich.text import Text
+
+        used = self._fraction_now()
+        filled = round(used * BAR_WIDTH)
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append("━" * filled, style="green").append("━" * (BAR_WIDTH - filled), style="bright_black")
+        line.append(f" {used:>4.0%} of {self._study.ledger.budget}  {summary(self._study, fraction=False)}")
+        if self._proposal is not None:
+            line.append(f"  {running_text(self._proposal, time.perf_counter() - self._since, self._study)}", style="cyan")
+        return line
+
+    def _fraction_now(self) -> float:
+        """The ledger's fraction, moved on by the time since its last entry where seconds are limited."""
+        ledger = self._study.ledger
+        limit = ledger.budget.limits.get("seconds")
+        if limit is None:
+            return ledger.fraction
+        return min(max(ledger.fraction, (ledger.total("seconds") + time.perf_counter() - self._since) / limit), 1.0)
+
+
+def summary(study: Study, *, fraction: bool = True) -> str:
+    """Best value, trials done and failed, and how much of the budget is used."""
+    trials = study.trials
+    done = sum(trial.status is Status.COMPLETE for trial in trials)
+    failed = sum(trial.status is Status.FAILED for trial in trials)
+    try:
+        best = f"{study.best.value:.6g}"
+    except NoTrial:
+        best = "none yet"
+    used = f", {study.ledger.fraction:.0%} of {study.ledger.budget} used" if fraction else ""
+    return f"best {best}, {done} done{f', {failed} failed' if failed else ''}{used}"
+
+
+def running_text(proposal: Proposal, seconds: float, study: Study) -> str:
+    """The running trial: how long it has taken, and what it was predicted to cost."""
+    text = f"trial {proposal.trial} running {amount_text('seconds', seconds)}"
+    if proposal.predicted_cost is None:
+        return text
+    return f"{text}, predicted {amount_text(study.ledger.unit, proposal.predicted_cost)}"
+
+
+def _last_line(trial: Trial) -> str:
+    return (trial.error or "").strip().splitlines()[-1] if trial.error else ""

@@ -1,0 +1,479 @@
+"""Study: ask, tell, run. The only stateful object users hold.
+
+Its state is a fold over events: `_record` writes an event to the log and only then lets history and ledger grow by it,
+so that what memory knows is always on disk, and opening a file is the same fold over the events read from it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from farthing.budget import Budget, Charges, Ledger, amount_text
+from farthing.errors import (
+    BudgetSpent,
+    InvalidArgument,
+    InvalidConfig,
+    NoTrial,
+    SpaceExhausted,
+    StorageError,
+    StudyEnded,
+    StudyMismatch,
+    TargetReached,
+)
+from farthing.events import Asked, Budgeted, Codec, Event, Opened, Told, read_opened
+from farthing.history import History
+from farthing.numerics.threads import one_blas_thread
+from farthing.policies import Policy, describe, from_description, policy_of
+from farthing.space import Space
+from farthing.storage import EventLog, open_log
+from farthing.trial import Config, Outcome, Proposal, Status, Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger("farthing")
+
+Objective = Callable[[Config], Any]
+Callback = Callable[["Study", Trial], Any]
+
+
+class Study:
+    """A search for the configuration of least value (or largest, with `maximize`) that the budget can buy.
+
+    space      where to search
+    budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
+    policy     a name ("ei", "sobol", "random") or an object with options (policies.EI(initial=8))
+    seed       a whole number makes proposals repeatable; None draws one
+    storage    a file to keep every event in; an existing one is continued if it holds the same study
+    start      configurations to evaluate first
+    stop_at    a value good enough to end the study
+
+    >>> import farthing as ft
+    >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", seed=0)
+    >>> for _ in range(8):
+    ...     proposal = study.ask()
+    ...     _ = study.tell(proposal, value=(proposal.config["x"] - 0.3) ** 2)
+    >>> study.best.value < 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        budget: Budget | str,
+        *,
+        policy: str | Policy = "ei",
+        maximize: bool = False,
+        seed: int | None = None,
+        storage: str | PathLike[str] | None = None,
+        start: Iterable[Mapping[str, Any]] = (),
+        stop_at: float | None = None,
+    ) -> None:
+        if not isinstance(space, Space):
+            raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
+        opened = Opened(
+            space.describe(), describe(policy_of(policy)), _checked_seed(seed), bool(maximize),
+            _stored_start(space, start), _checked_target(stop_at),
+        )  # fmt: skip
+        limits, chosen = Budget.of(budget), policy_of(policy)
+        log = open_log(storage)
+        events = list(log.read())
+        if events:
+            found = _first_event(events, log.name)
+            _require_same(space, opened, found, seed is None, log.name)
+            opened = found
+        self._begin(space, chosen, opened, log)
+        if events:
+            self._replay(events[1:])
+            if self.ledger.budget != limits:
+                self._record(Budgeted(limits))
+        else:
+            self._record(opened)
+            self._record(Budgeted(limits))
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | PathLike[str],
+        *,
+        budget: Budget | str | None = None,
+        space: Space | None = None,
+        policy: Policy | None = None,
+    ) -> Study:
+        """The study in a file, as it was; `budget` is the new total.
+
+        Space and policy come from the file. Pass them again where a file cannot hold them: options that are not
+        plain values, a `forbid` function, a policy of your own.
+        """
+        if not Path(path).is_file():
+            raise StorageError(f"{path}: there is no such study file")
+        log = open_log(path)
+        events = list(log.read())
+        if not events:
+            raise StorageError(f"{path}: the file holds no study yet")
+        opened = _first_event(events, log.name)
+        if space is None:
+            space = Space.from_description(opened.space)
+        elif difference := space.difference(opened.space):
+            raise StudyMismatch(f"{path}: the space differs: {difference}")
+        if policy is not None and describe(policy) != opened.policy:
+            raise StudyMismatch(f"{path}: the file's policy is {opened.policy}, not {describe(policy)}")
+        study = cls.__new__(cls)
+        study._begin(space, policy or from_description(opened.policy), opened, log)
+        study._replay(events[1:])
+        if budget is not None and Budget.of(budget) != study.ledger.budget:
+            study._record(Budgeted(Budget.of(budget)))
+        return study
+
+    # -- the fold ----------------------------------------------------------------------------------------------------
+
+    def _begin(self, space: Space, policy: Policy, opened: Opened, log: EventLog) -> None:
+        self.space, self.policy, self.seed, self.maximize = space, policy, opened.seed, opened.maximize
+        self._start = [space.load_config(stored) for stored in opened.start]
+        self._stop_at = opened.stop_at if not opened.maximize or opened.stop_at is None else -opened.stop_at
+        self._log, self._codec = log, Codec(space, opened.maximize)
+        self._history = History(opened.seed)
+        self._ledger: Ledger | None = None
+        self.stop_requested = False
+
+    def _replay(self, events: Sequence[tuple[str, str]]) -> None:
+        for number, (kind, body) in enumerate(events, start=2):
+            try:
+                self._apply(self._codec.read(kind, body))
+            except (ValueError, KeyError, TypeError) as error:
+                raise StorageError(f"{self._log.name}: event {number} cannot be read ({error!r})") from error
+        self._history = self._history.interrupted()
+        ledger = self.ledger
+        self._ledger = ledger.promised(-ledger.committed, -ledger.running)
+
+    def _record(self, event: Event) -> None:
+        """On disk first, then in memory."""
+        self._log.append(*self._codec.write(event))
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Budgeted(budget):
+                held = self._ledger
+                self._ledger = Ledger(budget) if held is None else Ledger(
+                    budget, held.accounts, held.committed, held.running
+                )  # fmt: skip
+            case Asked():
+                self._history = self._history.asked(event, self.space)
+                self._ledger = self.ledger.charged(event.charges).promised(event.proposal.predicted_cost or 0.0, 1)
+            case Told():
+                promised = self._history.running_trial(event.trial).predicted_cost or 0.0
+                self._history = self._history.told(event)
+                self._ledger = self.ledger.charged(event.charges).promised(-promised, -1)
+
+    # -- ask and tell ------------------------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, n: None = None) -> Proposal: ...
+    @overload
+    def ask(self, n: int) -> list[Proposal]: ...
+    def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
+        """The next configuration to evaluate, or up to n of them to evaluate side by side.
+
+        Raises a StudyEnded (BudgetSpent, TargetReached, SpaceExhausted) when there is nothing more to propose.
+        """
+        if n is not None and (not isinstance(n, int) or n < 1):
+            raise InvalidArgument(f"ask: n must be a whole number of at least 1, got {n!r}")
+        proposals = self.propose(n or 1, lambda: {})
+        return proposals[0] if n is None else proposals
+
+    def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
+        """For runners: proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
+        self._require_open()
+        n = int(min(n, self.ledger.evaluations_left))
+        if n == 0:
+            raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
+        number, snapshot = self._history.asks, self.ledger.as_json()
+        proposals = self._again(n)
+        if proposals:
+            number -= 1  # not a new ask: what comes after must be what would have come without the interruption
+        else:
+            proposals = self._from_start(n) or self._from_policy(n, number)
+        if not proposals:
+            raise SpaceExhausted(f"all {len(self._history.trials)} allowed configurations were proposed")
+        charges = overhead()
+        for proposal in proposals:
+            self._record(Asked(number, proposal, snapshot, charges))
+            charges = {}
+        return proposals
+
+    def _require_open(self) -> None:
+        if ended := self.ended:
+            raise ended
+
+    @property
+    def ended(self) -> StudyEnded | None:
+        """Why there will be no more proposals, or None."""
+        ledger = self.ledger
+        if unit := ledger.reached:
+            limit = amount_text(unit, ledger.budget.limits[unit])
+            return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
+        best = self._history.incumbent
+        if self._stop_at is not None and best is not None and best.value is not None and best.value <= self._stop_at:
+            return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
+        return None
+
+    def _again(self, n: int) -> list[Proposal]:
+        """Interrupted trials run again under their own number."""
+        return [
+            Proposal(trial.number, trial.config, trial.predicted_cost, trial.reason)
+            for trial in self._history.of(Status.INTERRUPTED)[:n]
+        ]
+
+    def _from_start(self, n: int) -> list[Proposal]:
+        first = len(self._history.trials)
+        return [
+            Proposal(number, config, reason="given by start")
+            for number, config in enumerate(self._start[first : first + n], start=first)
+        ]
+
+    def _from_policy(self, n: int, ask: int) -> list[Proposal]:
+        rng = np.random.default_rng([self.seed, ask])
+        with one_blas_thread():
+            return self.policy.propose(self.space, self._history, self.ledger, n, rng)
+
+    def tell(
+        self,
+        proposal: Proposal | int,
+        *,
+        value: float | None = None,
+        cost: float | None = None,
+        failed: str | None = None,
+        **attributes: Any,
+    ) -> Trial:
+        """How an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
+
+        A value that is not a finite number is a failure with that reason. Only what you tell is charged.
+        """
+        number = proposal.trial if isinstance(proposal, Proposal) else proposal
+        self._history.running_trial(number)
+        if (value is None) == (failed is None):
+            raise InvalidArgument("tell: give either value=... or failed='why', and not both")
+        if cost is not None:
+            cost = self.read_cost(cost)
+        outcome = self.read_value(value) if failed is None else Outcome(Status.FAILED, error=str(failed))
+        return self.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
+
+    def record(
+        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
+        spent: Mapping[str, float], overhead: Charges | None = None,
+    ) -> Trial:  # fmt: skip
+        """For runners: an outcome that spent some units. An interrupted one is not an evaluation."""
+        account, count = {
+            Status.COMPLETE: ("evaluation", 1.0), Status.FAILED: ("failed", 1.0), Status.INTERRUPTED: ("interrupted", 0.0),
+        }[outcome.status]  # fmt: skip
+        charges = {account: {**spent, "evaluations": count}, **(overhead or {})}
+        told = Outcome(outcome.status, outcome.value, cost, outcome.error, attributes)
+        self._record(Told(number, told, charges))
+        return self._shown(self._history.trials[number])
+
+    def read_value(self, value: Any) -> Outcome:
+        """An outcome from what an objective returned as its value: minimised inside, failed where it is no number."""
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return Outcome(Status.FAILED, error=f"the value must be a number, got {type(value).__name__} {value!r:.200}")
+        if isinstance(value, str | bytes):
+            return Outcome(Status.FAILED, error=f"the value must be a number, got the text {value!r:.200}")
+        if not math.isfinite(number):
+            return Outcome(Status.FAILED, error=f"the value must be finite, got {number}")
+        return Outcome(Status.COMPLETE, value=-number if self.maximize else number)
+
+    @staticmethod
+    def read_cost(cost: Any) -> float:
+        """A cost as a number of the budget's unit."""
+        try:
+            number = float(cost)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0.0 <= number < math.inf:
+            raise InvalidArgument(f"cost: expected a finite number of at least 0, got {cost!r:.200}")
+        return number
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = ()
+    ) -> Study:
+        """Evaluate proposals until the study ends; returns the study itself.
+
+        progress   None shows a live line on a terminal and plain lines elsewhere; False is silent
+        callbacks  each called as callback(study, trial) after a trial; `study.stop()` ends the run there
+        """
+        from farthing.runner.loop import run
+
+        run(self, objective, progress=progress, callbacks=tuple(callbacks))
+        return self
+
+    def stop(self) -> None:
+        """End the run after the trial that is being evaluated."""
+        self.stop_requested = True
+
+    def begin_run(self) -> None:
+        """For runners: forget a `stop` of an earlier run."""
+        self.stop_requested = False
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent, is committed and remains."""
+        if self._ledger is None:
+            raise StorageError(f"{self._log.name}: the file ends before the study had a budget")
+        return self._ledger
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials by number, values in your own sign."""
+        return [self._shown(trial) for trial in self._history.trials]
+
+    @property
+    def best(self) -> Trial:
+        """The complete trial with the best value observed."""
+        trial = self._history.incumbent
+        if trial is None:
+            failed = len(self._history.of(Status.FAILED))
+            raise NoTrial(f"no trial has succeeded yet ({failed} failed); see study.trials for their errors")
+        return self._shown(trial)
+
+    @property
+    def storage(self) -> str | None:
+        """The study's file, None when it lives in memory."""
+        return None if self._log.name == "memory" else self._log.name
+
+    def _shown(self, trial: Trial) -> Trial:
+        if not self.maximize or trial.value is None:
+            return trial
+        return replace(trial, value=-trial.value)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per trial: number, status, value, cost, config.<name>, attributes.<name>, error (needs pandas)."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install 'farthing[frame]'") from error
+        return pd.DataFrame([_row(trial) for trial in self.trials])
+
+    def close(self) -> None:
+        """Close the study's file."""
+        self._log.close()
+
+    def __enter__(self) -> Study:
+        return self
+
+    def __exit__(self, *exception: object) -> Literal[False]:
+        self.close()
+        return False
+
+    def __repr__(self) -> str:
+        best = self._history.incumbent
+        value = "none yet" if best is None else f"{self._shown(best).value:.6g}"
+        return (
+            f"<Study {self.policy.name}: {len(self._history.trials)} trials, best {value}, "
+            f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
+        )
+
+
+def tune(
+    objective: Objective,
+    space: Space,
+    budget: Budget | str,
+    *,
+    policy: str | Policy = "ei",
+    maximize: bool = False,
+    seed: int | None = None,
+    storage: str | PathLike[str] | None = None,
+    start: Iterable[Mapping[str, Any]] = (),
+    stop_at: float | None = None,
+    progress: bool | None = None,
+    callbacks: Iterable[Callback] = (),
+) -> Study:
+    """Find the best configuration the budget can buy: Study(...).run(objective).
+
+    >>> import farthing as ft
+    >>> space = ft.Space(x=ft.Real(-5, 5), kind=ft.Choice(["square", "abs"]))
+    >>> def objective(config):
+    ...     return config["x"] ** 2 if config["kind"] == "square" else abs(config["x"]) + 1
+    >>> study = ft.tune(objective, space, "20 evaluations", seed=0, progress=False)
+    >>> study.best.config["kind"]
+    'square'
+    """
+    study = Study(
+        space, budget, policy=policy, maximize=maximize, seed=seed, storage=storage, start=start, stop_at=stop_at
+    )
+    return study.run(objective, progress=progress, callbacks=callbacks)
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(2**32)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
+    return int(seed)
+
+
+def _checked_target(stop_at: float | None) -> float | None:
+    if stop_at is not None and not math.isfinite(stop_at):
+        raise InvalidArgument(f"stop_at: expected a finite number or None, got {stop_at!r}")
+    return None if stop_at is None else float(stop_at)
+
+
+def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The configurations to begin with, checked, each once."""
+    if isinstance(start, Mapping):
+        raise InvalidArgument("start: expected a list of configs, got one config; write start=[config]")
+    distinct: dict[Any, dict[str, Any]] = {}
+    for given in start:
+        config = space.validate(given)
+        if not space.allows(config):
+            raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
+        distinct.setdefault(space.key(config), space.store_config(config))
+    return tuple(distinct.values())
+
+
+def _first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
+    kind, body = events[0]
+    if kind != "opened":
+        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
+    return read_opened(json.loads(body))
+
+
+def _require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:
+    """An existing file is continued only as the study it holds."""
+    if difference := space.difference(found.space):
+        raise StudyMismatch(f"{name}: the file holds a study of another space: {difference}")
+    for what, here, there in (
+        ("policy", asked.policy, found.policy),
+        ("seed", found.seed if any_seed else asked.seed, found.seed),
+        ("maximize", asked.maximize, found.maximize),
+    ):
+        if here != there:
+            raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "status": trial.status.value,
+        "value": trial.value,
+        "cost": trial.cost,
+        "predicted_cost": trial.predicted_cost,
+        **{f"config.{name}": value for name, value in trial.config.items()},
+        **{f"attributes.{name}": value for name, value in trial.attributes.items()},
+        "error": trial.error,
+    }

@@ -1,0 +1,302 @@
+"""The exact Gaussian process: Matern-5/2 ARD, constant mean and signal variance in closed form.
+
+Symbols and shapes
+    X      (n, f)  inputs in the unit cube, one row per observation
+    y      (n,)    outputs; standardised inside, so any affine scale gives the same fit
+    groups (f,)    the parameter each input column belongs to; g parameters share g length-scales
+    l      (g,)    length-scales;  eta  noise variance divided by the signal variance
+    K      (n, n)  k(X / l) + eta I;  L its lower Cholesky factor
+    alpha  (n,)    K^-1 (y - mean)
+
+Given (l, eta) the mean is the generalised least-squares estimate 1'K^-1 y / 1'K^-1 1 and the signal variance
+(q + nu) / (n + nu) with q = (y - mean)' alpha: the maximum of the likelihood under a weak inverse-gamma prior
+centred on the outputs' own variance, worth nu = 1 observation, so that one point or equal outputs still give a
+positive variance. What is left is minimised over theta = (log l, log eta):
+
+    loss = (n + nu) / 2 log(q + nu) + log|K| / 2 + sum (log l - m)^2 / (2 v) + (log eta - m_eta)^2 / (2 v_eta)
+    dloss/dtheta = tr(K^-1 dK) / 2 - c alpha' dK alpha / 2 + prior,     c = (n + nu) / (q + nu)
+
+(mean and variance are at their optimum, so their own derivatives vanish). The length-scale part is a weighted sum of
+squared coordinate differences with weights W = (K^-1 - c alpha alpha') * decay, and for symmetric W
+    sum_ij W_ij (x_ik - x_jk)^2 / 2 = sum_i (W 1)_i x_ik^2 - sum_i x_ik (W X)_ik,
+one product of W with [X, 1] for all dimensions, and never an (n, n, f) array.
+
+The prior on l is that of Hvarfner et al. 2024 (arXiv 2402.02229): log l ~ Normal(sqrt 2 + log(g) / 2, sqrt 3), so that
+complexity does not grow with the dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsymm
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+
+from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward
+from farthing.surrogates.kernels import matern52, matern52_with_decay, squared_distances
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+VARIANCE_STRENGTH = 1.0  # nu: how many observations the prior on the signal variance is worth
+LOG_SCALE_MEAN, LOG_SCALE_SD = float(np.sqrt(2.0)), float(np.sqrt(3.0))
+LOG_NOISE_MEAN, LOG_NOISE_SD = -7.0, 2.5
+LOG_SCALE_BOUNDS = (float(np.log(5e-3)), float(np.log(1e3)))
+LOG_NOISE_BOUNDS = (float(np.log(1e-8)), float(np.log(1e2)))
+WARM_ITERATIONS = 12
+COLD_ITERATIONS = 50
+COLD_GROWTH = 1.3  # a cold multi-start whenever the data has grown by this factor since the last one
+TINY_VARIANCE = 1e-12  # of the signal: below, a variance is rounding
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """theta, and the number of observations at the last cold multi-start."""
+
+    log_scales: tuple[float, ...]
+    log_noise: float
+    cold_at: int = 0
+
+    def as_json(self) -> dict[str, object]:
+        return {"log_scales": list(self.log_scales), "log_noise": self.log_noise, "cold_at": self.cold_at}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, object]) -> Hyperparameters:
+        return cls(
+            tuple(float(v) for v in stored["log_scales"]),  # type: ignore[attr-defined]
+            float(stored["log_noise"]),  # type: ignore[arg-type]
+            int(stored["cold_at"]),  # type: ignore[call-overload]
+        )
+
+    @property
+    def theta(self) -> Array:
+        return np.array([*self.log_scales, self.log_noise])
+
+
+@dataclass(frozen=True, eq=False)
+class GP:
+    """A fitted process. `predict` speaks of the noise-free function in the units of y."""
+
+    X: Array  # (n, f)
+    y: Array  # (n,) as given
+    groups: Ints  # (f,)
+    hyperparameters: Hyperparameters
+    mean: float
+    variance: float  # of the signal
+    L: Array  # (n, n) lower factor of K
+    alpha: Array  # (n,)
+
+    @cached_property
+    def scales(self) -> Array:
+        """Length-scale of each column, (f,)."""
+        return np.exp(np.array(self.hyperparameters.log_scales))[self.groups]
+
+    @cached_property
+    def _scaled(self) -> Array:
+        return self.X / self.scales
+
+    @cached_property
+    def _scaled_with_one(self) -> Array:
+        return np.column_stack([self._scaled, np.ones(len(self.X))])
+
+    @property
+    def noise(self) -> float:
+        """Noise variance in the units of y squared."""
+        return float(np.exp(self.hyperparameters.log_noise)) * self.variance
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Posterior mean (m,) and variance (m,) at X (m, f)."""
+        K = matern52(squared_distances(X / self.scales, self._scaled))
+        V = forward(self.L, K.T)
+        explained = np.einsum("ij,ij->j", V, V)
+        return self.mean + K @ self.alpha, self.variance * np.maximum(1.0 - explained, TINY_VARIANCE)
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        m, A = len(X), X / self.scales
+        K, decay = matern52_with_decay(squared_distances(A, self._scaled))
+        V = forward(self.L, K.T)
+        explained = np.einsum("ij,ij->j", V, V)
+        weights = np.concatenate([decay * self.alpha, decay * backward(self.L, V).T])  # (2m, n)
+        pulled = weights @ self._scaled_with_one  # (2m, f + 1)
+        slope = (pulled[:, :-1] - pulled[:, -1:] * np.concatenate([A, A])) / self.scales
+        free = (1.0 - explained > TINY_VARIANCE)[:, None]
+        return (
+            self.mean + K @ self.alpha,
+            self.variance * np.maximum(1.0 - explained, TINY_VARIANCE),
+            slope[:m],
+            np.where(free, -2.0 * self.variance * slope[m:], 0.0),
+        )
+
+    def covariance(self, X: Array) -> tuple[Array, Array]:
+        """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
+        A = X / self.scales
+        K = matern52(squared_distances(A, self._scaled))
+        V = forward(self.L, K.T)
+        prior = matern52(squared_distances(A, A))
+        return self.mean + K @ self.alpha, self.variance * (prior - V.T @ V)
+
+    def condition(self, X: Array, y: Array) -> GP:
+        """The same process with more observations: hyperparameters, mean and variance stay."""
+        A = X / self.scales
+        cross = matern52(squared_distances(self._scaled, A))
+        new = matern52(squared_distances(A, A))
+        new[np.diag_indices(len(X))] += np.exp(self.hyperparameters.log_noise)
+        L = extend_cholesky(self.L, cross, new)
+        both = np.concatenate([self.y, y])
+        alpha = backward(L, forward(L, both - self.mean))
+        return replace(self, X=np.concatenate([self.X, X]), y=both, L=L, alpha=alpha)
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Mean and variance of each observation given all the others (noise included)."""
+        inverse = dpotri(self.L, lower=1)[0]
+        precision = np.diag(inverse)
+        return self.y - self.alpha / precision, self.variance / precision
+
+
+def fit(
+    X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None
+) -> GP:
+    """The process with the most probable hyperparameters, searched from `warm` or, on a schedule, from several starts.
+
+    >>> X = np.linspace(0, 1, 8)[:, None]
+    >>> mean, variance = fit(X, np.sin(6 * X[:, 0])).predict(np.array([[0.5]]))
+    >>> abs(mean[0] - np.sin(3.0)) < 0.01
+    np.True_
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    columns = np.arange(X.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    n, g = len(X), int(columns.max()) + 1 if len(columns) else 0
+    if warm is not None and len(warm.log_scales) != g:
+        warm = None
+    loss = Loss(X, _standardised(y)[0], columns, g)
+    cold = warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1)
+    best = _search(loss, _starts(g, warm, cold), COLD_ITERATIONS if cold else WARM_ITERATIONS)
+    cold_at = n if cold or warm is None else warm.cold_at
+    return at(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
+
+
+def at(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
+    """The process with the hyperparameters given; mean and signal variance in closed form."""
+    columns = np.arange(X.shape[1]) if groups is None else groups
+    z, centre, spread = _standardised(y)
+    scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
+    K = matern52(squared_distances(scaled, scaled))
+    K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
+    L = cholesky(K.T)
+    solved = dpotrs(L, np.column_stack([np.ones(len(X)), z]), lower=1)[0]
+    mean, variance, alpha = _profile(z, solved)
+    return GP(
+        X, np.asarray(y, dtype=np.float64), columns, hyperparameters,
+        centre + spread * mean, spread**2 * variance, L, spread * alpha,
+    )  # fmt: skip
+
+
+def _standardised(y: Array) -> tuple[Array, float, float]:
+    """y to mean 0 and variance 1 (left at 0 where it is constant), scaled first so that nothing overflows."""
+    y = np.asarray(y, dtype=np.float64)
+    largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
+    z = y / largest
+    centre, spread = float(z.mean()), float(z.std())
+    if spread <= 1e-14:  # of the largest: rounding
+        return np.zeros_like(y), centre * largest, largest * 1e-8
+    return (z - centre) / spread, centre * largest, spread * largest
+
+
+def _profile(y: Array, solved: Array) -> tuple[float, float, Array]:
+    """Mean, signal variance and alpha from K^-1 [1, y]."""
+    mean = float(solved[:, 1].sum() / solved[:, 0].sum())
+    alpha = solved[:, 1] - mean * solved[:, 0]
+    q = max(float((y - mean) @ alpha), 0.0)
+    return mean, (q + VARIANCE_STRENGTH) / (len(y) + VARIANCE_STRENGTH), alpha
+
+
+def _starts(g: int, warm: Hyperparameters | None, cold: bool) -> list[Array]:
+    """Warm start, and on a cold round three more: scales of sqrt(g) times 0.5, 1.5 and the prior's median."""
+    starts = [] if warm is None else [warm.theta]
+    if cold:
+        root = 0.5 * np.log(max(g, 1))
+        for shift, log_noise in ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LOG_SCALE_MEAN, -9.0)):
+            starts.append(np.append(np.full(g, root + shift), log_noise))
+    return starts
+
+
+def _search(loss: Loss, starts: list[Array], iterations: int) -> Array:
+    bounds = [LOG_SCALE_BOUNDS] * loss.g + [LOG_NOISE_BOUNDS]
+    found = [
+        minimize(
+            loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
+            options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-3, "maxls": 10},
+        )
+        for start in starts
+    ]  # fmt: skip
+    return np.asarray(min(found, key=lambda result: float(result.fun)).x)
+
+
+class Loss:
+    """The loss of the module's docstring and its gradient in theta; work arrays are made once per fit."""
+
+    def __init__(self, X: Array, y: Array, groups: Ints, g: int) -> None:
+        self.y, self.groups, self.g, self.n = y, groups, g, len(X)
+        self.X = X - X.mean(axis=0)  # centred: squared distances by products lose fewer digits
+        self.log_scale_mean = LOG_SCALE_MEAN + 0.5 * np.log(max(g, 1))
+        shape = (self.n, self.n)
+        self.K, self.decay, self.work = (np.empty(shape, order="F") for _ in range(3))
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        eta = float(np.exp(theta[-1]))
+        scaled = self.X / np.exp(theta[:-1])[self.groups]
+        self._fill_kernel(scaled, eta)
+        L, info = dpotrf(self.K, lower=1, clean=0, overwrite_a=1)
+        if info != 0:
+            return np.inf, np.zeros_like(theta)
+        solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
+        log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
+        _, variance, alpha = _profile(self.y, solved)
+        inverse = dpotri(L, lower=1, overwrite_c=1)[0]
+
+        strength = self.n + VARIANCE_STRENGTH
+        value = 0.5 * (strength * np.log(variance * strength) + log_determinant)
+        gradient = np.empty_like(theta)
+        gradient[-1] = 0.5 * eta * (float(inverse.diagonal().sum()) - float(alpha @ alpha) / variance)
+        gradient[:-1] = self._scale_gradient(scaled, inverse, alpha / np.sqrt(variance))
+        prior, prior_gradient = self._prior(theta)
+        return float(value + prior), gradient + prior_gradient
+
+    def _fill_kernel(self, scaled: Array, eta: float) -> None:
+        """K and decay of the kernels' page, without a new array."""
+        K, a, e = self.K, self.decay, self.work
+        norms = np.einsum("ij,ij->i", scaled, scaled)
+        np.matmul(scaled, (-2.0 * scaled).T, out=K.T)
+        K += norms[:, None]
+        K += norms
+        np.maximum(K, 0.0, out=K)
+        np.multiply(K, 5.0, out=a)
+        np.sqrt(a, out=a)
+        np.negative(a, out=e)
+        np.exp(e, out=e)
+        a += 1.0
+        K *= 5.0 / 3.0
+        K += a
+        K *= e
+        a *= e
+        K[np.diag_indices(self.n)] += eta
+
+    def _scale_gradient(self, scaled: Array, inverse: Array, alpha: Array) -> Array:
+        """d loss / d log l (g,) before the prior; alpha comes with sqrt(c) in it. Reads the lower triangles only."""
+        W = np.multiply(alpha[:, None], alpha, out=self.work)
+        np.subtract(inverse, W, out=W)
+        W *= self.decay
+        Z = dsymm(5.0 / 3.0, W, np.column_stack([scaled, np.ones(self.n)]), lower=1)
+        columns = Z[:, -1] @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, Z[:, :-1])
+        return np.bincount(self.groups, weights=columns, minlength=self.g)
+
+    def _prior(self, theta: Array) -> tuple[float, Array]:
+        z = np.append((theta[:-1] - self.log_scale_mean) / LOG_SCALE_SD, (theta[-1] - LOG_NOISE_MEAN) / LOG_NOISE_SD)
+        z_gradient = z / np.append(np.full(self.g, LOG_SCALE_SD), LOG_NOISE_SD)
+        return 0.5 * float(z @ z), z_gradient
