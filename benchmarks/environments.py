@@ -1,7 +1,7 @@
 """The virtual environments of the systems that the benchmarks compare.
 
-Each system lives in `.venvs/<name>`, made from `requirements-<name>.txt` beside this file the first time it is needed
-and again whenever that file changes. Children run with one BLAS thread.
+Each system lives in `.venvs/<name>`, made from `requirements-<name>.txt` beside this file the first time it
+is needed and completed again whenever that file or the project's own dependencies change.
 """
 
 from __future__ import annotations
@@ -19,17 +19,7 @@ DOCS = ROOT / "docs"
 # Systems that import Farthing (its problems, or the library itself) get it as an editable install.
 NEEDS_FARTHING = frozenset({"farthing", "optuna"})
 
-ONE_THREAD = {
-    name: "1"
-    for name in (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "BLIS_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-    )
-}
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def requirements(name: str) -> Path:
@@ -68,7 +58,7 @@ def _install(python: Path, *arguments: str) -> None:
 
 def child_environment() -> dict[str, str]:
     """Our environment with one thread for every numerical library that asks it."""
-    return {**os.environ, **ONE_THREAD}
+    return {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
 
 
 def quick() -> bool:

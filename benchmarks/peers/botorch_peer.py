@@ -2,14 +2,12 @@
 
     python benchmarks/peers/botorch_peer.py latency --n 100 --rounds 15 --seed 0
 
-`SingleTaskGP` with its default priors and outcome transform, fitted from scratch by `fit_gpytorch_mll` at every
-suggestion as its documentation does, `LogExpectedImprovement`, `optimize_acqf` with 10 restarts and 512 raw samples;
-unit cube, double precision, one thread.
+`SingleTaskGP` with its default priors and outcome transform, fitted from scratch by `fit_gpytorch_mll` at
+every suggestion as its documentation does, `LogExpectedImprovement`, `optimize_acqf` with 10 restarts and 512
+raw samples; unit cube, double precision, one thread.
 """
 
 from __future__ import annotations
-
-import argparse
 
 import botorch
 import gpytorch
@@ -20,8 +18,9 @@ from botorch.acquisition import LogExpectedImprovement
 from botorch.fit import fit_gpytorch_mll
 from botorch.models import SingleTaskGP
 from botorch.optim import optimize_acqf
+from command import main
 from gpytorch.mlls import ExactMarginalLogLikelihood
-from latency_task import DIMENSIONS, Array, add_latency, latency
+from latency_task import DIMENSIONS, Array
 
 RESTARTS = 10
 RAW_SAMPLES = 512
@@ -61,13 +60,6 @@ class BoTorchLatency:
         self.feed(point[None, :], np.array([value]))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_latency(parser.add_subparsers(dest="command", required=True))
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    latency(BoTorchLatency, VERSIONS, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    main(__doc__, VERSIONS, latency=BoTorchLatency)

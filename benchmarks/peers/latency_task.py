@@ -1,12 +1,13 @@
 """The latency task that every system is given, and the loop that times it.
 
-The objective is smooth with noise, on the unit cube in 7 dimensions. A system is a `Latency` object: `feed` puts the
-first n trials in, untimed; `suggest` returns the next point; `tell` hands its value back. One sample is the time of a
-suggest and its tell, without the objective's. Every suggestion sees a new value, so every one fits again, and the first
-of them has no earlier fit to start from: it is the cold start, and counts.
+The objective is smooth with noise, on the unit cube in 7 dimensions. A system is a `Latency` object: `feed`
+puts the first n trials in, untimed; `suggest` returns the next point; `tell` hands its value back. One sample
+is the time of a suggest and its tell, without the objective's. Every suggestion sees a new value, so every
+one fits again, and the first of them has no earlier fit to start from: it is the cold start, and counts.
 
-One JSON line per event goes to stdout: {"ready": versions} after feeding and warming up, then {"seconds": s} per round.
-With --lockstep each round waits for a line on stdin, so that a driver can let several systems take turns.
+One JSON line per event goes to stdout: {"ready": versions} after warming up and feeding, then {"seconds": s,
+"cpu_seconds": c} per round. With --lockstep each round waits for a line on stdin, so that a driver can let
+several systems take turns.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 DIMENSIONS = 7
 NOISE = 0.05
-WARM_UP_TRIALS = 12
+WARM_UP_TRIALS = 30
 WARM_UP_ROUNDS = 3
 
 Array = NDArray[np.float64]
@@ -61,15 +62,21 @@ class Noisy:
         return smooth + NOISE * self._rng.standard_normal(len(X))
 
 
-def one_round(system: Latency, objective: Noisy) -> float:
-    """Seconds that one suggestion and the telling of its value take."""
-    begin = time.perf_counter()
+def clocks() -> Array:
+    """Wall and CPU seconds of this process so far."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def one_round(system: Latency, objective: Noisy) -> dict[str, float]:
+    """Wall and CPU seconds that one suggestion and the telling of its value take."""
+    begin = clocks()
     point = system.suggest()
-    suggested = time.perf_counter()
+    suggested = clocks()
     value = float(objective(point[None, :])[0])
-    evaluated = time.perf_counter()
+    evaluated = clocks()
     system.tell(point, value)
-    return time.perf_counter() - evaluated + suggested - begin
+    seconds, cpu_seconds = clocks() - evaluated + suggested - begin
+    return {"seconds": float(seconds), "cpu_seconds": float(cpu_seconds)}
 
 
 def prepared(make: Callable[[int], Latency], n: int, seed: int) -> tuple[Latency, Noisy]:
@@ -101,13 +108,4 @@ def latency(make: Callable[[int], Latency], versions: dict[str, str], arguments:
     for _ in range(arguments.rounds):
         if arguments.lockstep and not sys.stdin.readline():
             return
-        emit({"seconds": one_round(system, objective)})
-
-
-def add_latency(commands: Any) -> None:
-    """The `latency` sub-command of a peer's command line."""
-    parser = commands.add_parser("latency", help="time suggestions")
-    parser.add_argument("--n", type=int, required=True, help="trials told before the first timed suggestion")
-    parser.add_argument("--rounds", type=int, required=True, help="suggestions to time")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--lockstep", action="store_true", help="wait for a line on stdin before each round")
+        emit(one_round(system, objective))

@@ -9,8 +9,6 @@ preliminary samples, 10 local searches, in-memory storage.
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
 from typing import Any
 
@@ -18,9 +16,11 @@ import numpy as np
 import optuna
 import scipy
 import torch
-from latency_task import DIMENSIONS, Array, add_latency, latency
+from command import main
+from latency_task import DIMENSIONS, Array
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import GPSampler
+from quality_task import Config, Task
 
 VERSIONS = {
     "optuna": optuna.__version__,
@@ -73,43 +73,30 @@ def translated(parameter: Any) -> BaseDistribution:
     raise TypeError(f"no Optuna distribution for {parameter!r}")
 
 
-def quality_run(task: dict[str, Any]) -> dict[str, Any]:
-    """Minimise one problem from the given first configurations; `seconds` leaves the objective out."""
-    from farthing.problems.functions import FUNCTIONS
+class GPSamplerQuality:
+    """The quality task; the first configurations are enqueued and stand in for the sampler's random ones."""
 
-    problem = FUNCTIONS[task["problem"]]
-    space = {name: translated(parameter) for name, parameter in problem.space.params.items()}
-    sampler = GPSampler(
-        seed=task["seed"],
-        n_startup_trials=len(task["start"]),
-        deterministic_objective=task["deterministic"],
-    )
-    study = optuna.create_study(sampler=sampler)
-    for config in task["start"]:
-        study.enqueue_trial(config)
-    values, seconds = [], 0.0
-    for _ in range(task["evaluations"]):
-        begin = time.perf_counter()
-        trial = study.ask(space)
-        seconds += time.perf_counter() - begin
-        value = problem.objective(trial.params)
-        begin = time.perf_counter()
-        study.tell(trial, value)
-        seconds += time.perf_counter() - begin
-        values.append(value)
-    return {"values": values, "seconds": seconds}
+    def __init__(self, space: Any, task: Task) -> None:
+        sampler = GPSampler(
+            seed=task["seed"],
+            n_startup_trials=len(task["start"]),
+            deterministic_objective=task["deterministic"],
+        )
+        self._space = {name: translated(parameter) for name, parameter in space.params.items()}
+        self._study = optuna.create_study(sampler=sampler)
+        for config in task["start"]:
+            self._study.enqueue_trial(config)
 
+    def ask(self) -> Config:
+        self._trial = self._study.ask(self._space)
+        return self._trial.params
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    add_latency(commands)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    latency(GPSamplerLatency, VERSIONS, arguments)
+    def tell(self, value: float) -> None:
+        self._study.tell(self._trial, value)
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(1)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    main(__doc__, VERSIONS, latency=GPSamplerLatency, quality=GPSamplerQuality)

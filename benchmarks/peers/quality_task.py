@@ -5,8 +5,8 @@ A child reads one JSON task per line from stdin and answers each with one JSON l
     {"problem": "branin", "start": [config, ...], "evaluations": 60, "seed": 0, ...}
     {"values": [...], "seconds": s, "versions": {...}}
 
-`values` are the objective's, in the order of evaluation; `seconds` is what the system itself took over the whole run,
-without the objective.
+`values` are the objective's, in the order of evaluation; `seconds` is what the system itself took over the
+whole run, without the objective.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 Config = dict[str, Any]
 Task = dict[str, Any]
@@ -34,17 +34,15 @@ class Stopwatch:
         self.seconds += time.perf_counter() - self._begin
 
 
-class System:
-    """A system under test; subclasses say how one is made, asked and told."""
+class Quality(Protocol):
+    """A system under test: asked for a configuration, told the value of the one it gave last."""
 
-    def ask(self) -> Config:
-        raise NotImplementedError
+    def ask(self) -> Config: ...
 
-    def tell(self, value: float) -> None:
-        raise NotImplementedError
+    def tell(self, value: float) -> None: ...
 
 
-def minimise(make: Callable[[Any, Task], System], task: Task) -> dict[str, Any]:
+def minimise(make: Callable[[Any, Task], Quality], task: Task) -> dict[str, Any]:
     """Run one task."""
     from farthing.problems.functions import FUNCTIONS
 
@@ -59,7 +57,7 @@ def minimise(make: Callable[[Any, Task], System], task: Task) -> dict[str, Any]:
     return {"values": values, "seconds": watch.seconds}
 
 
-def serve(make: Callable[[Any, Task], System], versions: dict[str, str]) -> None:
+def serve(make: Callable[[Any, Task], Quality], versions: dict[str, str]) -> None:
     """Answer the tasks on stdin until it closes."""
     for line in sys.stdin:
         result = minimise(make, json.loads(line))

@@ -111,7 +111,11 @@ class Codec:
                 return Asked(body["ask"], proposal, body["ledger"], body["charges"])
             case "told":
                 outcome = Outcome(
-                    Status(body["status"]), self._flip(body["value"]), body["cost"], body["error"], body["attributes"]
+                    Status(body["status"]),
+                    self._flip(body["value"]),
+                    body["cost"],
+                    body["error"],
+                    body["attributes"],
                 )
                 return Told(body["trial"], outcome, body["charges"])
             case _:

@@ -60,9 +60,7 @@ class History:
 
     def interrupted(self) -> History:
         """As read from a file: whatever was running there is not running any more."""
-        trials = tuple(
-            replace(t, status=Status.INTERRUPTED) if t.status is Status.RUNNING else t for t in self.trials
-        )
+        trials = tuple(replace(t, status=Status.INTERRUPTED) if t.status is Status.RUNNING else t for t in self.trials)
         return replace(self, trials=trials)
 
     def of(self, *status: Status) -> list[Trial]:

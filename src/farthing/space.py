@@ -324,7 +324,7 @@ class Space:
         row: Array = self.encode_many([config])[0]
         return row
 
-    def encode_many(self, configs: Sequence[Mapping[str, Any]]) -> Array:
+    def encode_many(self, configs: Iterable[Mapping[str, Any]]) -> Array:
         """Unit coordinates (n, p) of several configurations.
 
         >>> Space(eta=Real(0, 2)).encode_many([{"eta": 0.5}, {"eta": 1.0}]).tolist()
@@ -422,8 +422,8 @@ class Space:
 
         A Real or Integer is one column, its snapped coordinate; an Ordered one column, its position by value.
         A Choice has one column per option, 1/sqrt(2) for the chosen one and 0 else, so that different options
-        are at distance 1; with two options one column of 0 or 1 says the same. Inactive parameters are at 0.5,
-        or at the centroid of the options.
+        are at distance 1; with two options one column of 0 or 1 says the same. Inactive parameters are at
+        0.5, or at the centroid of the options.
 
         >>> space = Space(eta=Real(0, 1), kind=Choice(["a", "b", "c"]))
         >>> space.features([[0.3, 0.0], [0.3, 1.0]]).round(2).tolist()

@@ -6,10 +6,7 @@ so that what memory knows is always on disk, and opening a file is the same fold
 
 from __future__ import annotations
 
-import json
-import logging
 import math
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -22,7 +19,6 @@ from farthing.budget import Budget, Charges, Ledger, amount_text
 from farthing.errors import (
     BudgetSpent,
     InvalidArgument,
-    InvalidConfig,
     NoTrial,
     SpaceExhausted,
     StorageError,
@@ -30,9 +26,10 @@ from farthing.errors import (
     StudyMismatch,
     TargetReached,
 )
-from farthing.events import Asked, Budgeted, Codec, Event, Opened, Told, read_opened
+from farthing.events import Asked, Budgeted, Codec, Event, Opened, Told
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
+from farthing.opening import first_event, opened, require_same
 from farthing.policies import Policy, describe, from_description, policy_of
 from farthing.space import Space
 from farthing.storage import EventLog, open_log
@@ -41,10 +38,14 @@ from farthing.trial import Config, Outcome, Proposal, Status, Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-logger = logging.getLogger("farthing")
-
 Objective = Callable[[Config], Any]
 Callback = Callable[["Study", Trial], Any]
+
+ACCOUNT_OF = {  # where a trial's cost goes, and how many evaluations it counts as
+    Status.COMPLETE: ("evaluation", 1.0),
+    Status.FAILED: ("failed", 1.0),
+    Status.INTERRUPTED: ("interrupted", 0.0),
+}
 
 
 class Study:
@@ -79,26 +80,20 @@ class Study:
         start: Iterable[Mapping[str, Any]] = (),
         stop_at: float | None = None,
     ) -> None:
-        if not isinstance(space, Space):
-            raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
-        opened = Opened(
-            space.describe(), describe(policy_of(policy)), _checked_seed(seed), bool(maximize),
-            _stored_start(space, start), _checked_target(stop_at),
-        )  # fmt: skip
         limits, chosen = Budget.of(budget), policy_of(policy)
+        first = opened(space, chosen, seed, maximize, start, stop_at)
         log = open_log(storage)
         events = list(log.read())
         if events:
-            found = _first_event(events, log.name)
-            _require_same(space, opened, found, seed is None, log.name)
-            opened = found
-        self._begin(space, chosen, opened, log)
+            found = first_event(events, log.name)
+            require_same(space, first, found, seed is None, log.name)
+            first = found
+        self._begin(space, chosen, first, log)
         if events:
             self._replay(events[1:])
-            if self.ledger.budget != limits:
-                self._record(Budgeted(limits))
         else:
-            self._record(opened)
+            self._record(first)
+        if self._ledger is None or self._ledger.budget != limits:
             self._record(Budgeted(limits))
 
     @classmethod
@@ -121,28 +116,28 @@ class Study:
         events = list(log.read())
         if not events:
             raise StorageError(f"{path}: the file holds no study yet")
-        opened = _first_event(events, log.name)
+        first = first_event(events, log.name)
         if space is None:
-            space = Space.from_description(opened.space)
-        elif difference := space.difference(opened.space):
-            raise StudyMismatch(f"{path}: the space differs: {difference}")
-        if policy is not None and describe(policy) != opened.policy:
-            raise StudyMismatch(f"{path}: the file's policy is {opened.policy}, not {describe(policy)}")
+            space = Space.from_description(first.space)
+        elif difference := space.difference(first.space):
+            raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
+        if policy is not None and describe(policy) != first.policy:
+            raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(policy)} here")
         study = cls.__new__(cls)
-        study._begin(space, policy or from_description(opened.policy), opened, log)
+        study._begin(space, policy or from_description(first.policy), first, log)
         study._replay(events[1:])
-        if budget is not None and Budget.of(budget) != study.ledger.budget:
+        if budget is not None and (study._ledger is None or Budget.of(budget) != study._ledger.budget):
             study._record(Budgeted(Budget.of(budget)))
         return study
 
     # -- the fold ----------------------------------------------------------------------------------------------------
 
-    def _begin(self, space: Space, policy: Policy, opened: Opened, log: EventLog) -> None:
-        self.space, self.policy, self.seed, self.maximize = space, policy, opened.seed, opened.maximize
-        self._start = [space.load_config(stored) for stored in opened.start]
-        self._stop_at = opened.stop_at if not opened.maximize or opened.stop_at is None else -opened.stop_at
-        self._log, self._codec = log, Codec(space, opened.maximize)
-        self._history = History(opened.seed)
+    def _begin(self, space: Space, policy: Policy, first: Opened, log: EventLog) -> None:
+        self.space, self.policy, self.seed, self.maximize = space, policy, first.seed, first.maximize
+        self._start = [space.load_config(stored) for stored in first.start]
+        self._stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
+        self._log, self._codec = log, Codec(space, first.maximize)
+        self._history = History(first.seed)
         self._ledger: Ledger | None = None
         self.stop_requested = False
 
@@ -153,8 +148,8 @@ class Study:
             except (ValueError, KeyError, TypeError) as error:
                 raise StorageError(f"{self._log.name}: event {number} cannot be read ({error!r})") from error
         self._history = self._history.interrupted()
-        ledger = self.ledger
-        self._ledger = ledger.promised(-ledger.committed, -ledger.running)
+        if self._ledger is not None:
+            self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
 
     def _record(self, event: Event) -> None:
         """On disk first, then in memory."""
@@ -189,7 +184,7 @@ class Study:
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise InvalidArgument(f"ask: n must be a whole number of at least 1, got {n!r}")
-        proposals = self.propose(n or 1, lambda: {})
+        proposals = self.propose(n or 1, dict)
         return proposals[0] if n is None else proposals
 
     def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
@@ -274,9 +269,7 @@ class Study:
         spent: Mapping[str, float], overhead: Charges | None = None,
     ) -> Trial:  # fmt: skip
         """For runners: an outcome that spent some units. An interrupted one is not an evaluation."""
-        account, count = {
-            Status.COMPLETE: ("evaluation", 1.0), Status.FAILED: ("failed", 1.0), Status.INTERRUPTED: ("interrupted", 0.0),
-        }[outcome.status]  # fmt: skip
+        account, count = ACCOUNT_OF[outcome.status]
         charges = {account: {**spent, "evaluations": count}, **(overhead or {})}
         told = Outcome(outcome.status, outcome.value, cost, outcome.error, attributes)
         self._record(Told(number, told, charges))
@@ -287,7 +280,9 @@ class Study:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            return Outcome(Status.FAILED, error=f"the value must be a number, got {type(value).__name__} {value!r:.200}")
+            return Outcome(
+                Status.FAILED, error=f"the value must be a number, got {type(value).__name__} {value!r:.200}"
+            )
         if isinstance(value, str | bytes):
             return Outcome(Status.FAILED, error=f"the value must be a number, got the text {value!r:.200}")
         if not math.isfinite(number):
@@ -307,9 +302,7 @@ class Study:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def run(
-        self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = ()
-    ) -> Study:
+    def run(self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = ()) -> Study:
         """Evaluate proposals until the study ends; returns the study itself.
 
         progress   None shows a live line on a terminal and plain lines elsewhere; False is silent
@@ -414,56 +407,16 @@ def tune(
     'square'
     """
     study = Study(
-        space, budget, policy=policy, maximize=maximize, seed=seed, storage=storage, start=start, stop_at=stop_at
+        space,
+        budget,
+        policy=policy,
+        maximize=maximize,
+        seed=seed,
+        storage=storage,
+        start=start,
+        stop_at=stop_at,
     )
     return study.run(objective, progress=progress, callbacks=callbacks)
-
-
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbelow(2**32)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
-    return int(seed)
-
-
-def _checked_target(stop_at: float | None) -> float | None:
-    if stop_at is not None and not math.isfinite(stop_at):
-        raise InvalidArgument(f"stop_at: expected a finite number or None, got {stop_at!r}")
-    return None if stop_at is None else float(stop_at)
-
-
-def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """The configurations to begin with, checked, each once."""
-    if isinstance(start, Mapping):
-        raise InvalidArgument("start: expected a list of configs, got one config; write start=[config]")
-    distinct: dict[Any, dict[str, Any]] = {}
-    for given in start:
-        config = space.validate(given)
-        if not space.allows(config):
-            raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
-        distinct.setdefault(space.key(config), space.store_config(config))
-    return tuple(distinct.values())
-
-
-def _first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
-    kind, body = events[0]
-    if kind != "opened":
-        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
-    return read_opened(json.loads(body))
-
-
-def _require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:
-    """An existing file is continued only as the study it holds."""
-    if difference := space.difference(found.space):
-        raise StudyMismatch(f"{name}: the file holds a study of another space: {difference}")
-    for what, here, there in (
-        ("policy", asked.policy, found.policy),
-        ("seed", found.seed if any_seed else asked.seed, found.seed),
-        ("maximize", asked.maximize, found.maximize),
-    ):
-        if here != there:
-            raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")
 
 
 def _row(trial: Trial) -> dict[str, Any]:

@@ -54,7 +54,11 @@ class Ranking:
 
 
 def maximize(
-    acquisition: Acquisition, domain: Domain, anchors: Array, rng: np.random.Generator, pool: Array | None = None
+    acquisition: Acquisition,
+    domain: Domain,
+    anchors: Array,
+    rng: np.random.Generator,
+    pool: Array | None = None,
 ) -> Ranking:
     """Admissible points by decreasing utility; empty when no admissible one was found.
 

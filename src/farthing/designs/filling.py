@@ -24,7 +24,7 @@ def _net(log2_count: int, dimension: int) -> NDArray[np.uint32]:
     from scipy.stats.qmc import Sobol  # slow to import, and needed once
 
     points = Sobol(dimension, scramble=True, bits=BITS, rng=np.random.default_rng(NET_SEED)).random_base2(log2_count)
-    net = (points * 2.0**BITS).astype(np.uint32)
+    net: NDArray[np.uint32] = (points * 2.0**BITS).astype(np.uint32)
     net.flags.writeable = False
     return net
 
@@ -42,4 +42,4 @@ def sobol(count: int, dimension: int, rng: np.random.Generator) -> Array:
         return rng.random((count, dimension))
     net = _net(max(count - 1, 0).bit_length(), dimension)[:count]
     shift = rng.integers(0, 2**BITS, size=dimension, dtype=np.uint32)
-    return ((net ^ shift) + 0.5) / 2.0**BITS
+    return np.asarray(((net ^ shift) + 0.5) / 2.0**BITS, dtype=np.float64)

@@ -93,11 +93,11 @@ def _projected(X: Array, G: Array) -> Array:
 
 
 def _first_step(D: Array) -> Array:
-    return FIRST_MOVE / np.maximum(np.abs(D).max(axis=1, initial=0.0), 1e-300)
+    return np.asarray(FIRST_MOVE / np.maximum(np.abs(D).max(axis=1, initial=0.0), 1e-300))
 
 
 def _parabola(f: Array, f_new: Array, promised: Array) -> Array:
-    """Where the parabola through f, its slope and f_new is least, as a share of the step; 0.5 where that says nothing."""
+    """Where the parabola through f, its slope and f_new is least, as a share of the step; 0.5 where it has no least."""
     curvature = f_new - f - promised
     known = np.isfinite(curvature) & (curvature > 0.0) & (promised < 0.0)
     return np.where(known, -0.5 * promised / np.where(known, curvature, 1.0), 0.5)

@@ -52,7 +52,8 @@ class FreshSpace:
         allowed = self.space.allowed(U)
         if self._never_coincides:
             return allowed
-        return allowed & np.array([key not in self.taken for key in self.space.keys(U)], dtype=bool)
+        fresh = np.array([key not in self.taken for key in self.space.keys(U)], dtype=np.bool_)
+        return np.asarray(allowed & fresh)
 
     def claim(self, candidates: Iterable[Array]) -> Config | None:
         """The first candidate (p,) that is fresh and allowed, decoded and from now on taken."""

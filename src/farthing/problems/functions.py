@@ -1,6 +1,6 @@
 """Synthetic functions whose minimum is known, for tests and benchmarks.
 
-Each is a `Problem`: a space, an objective that takes a configuration, the least value it can reach (`optimum`)
+Each is a `Problem`: a space, an objective that takes a configuration, the least value it reaches (`optimum`)
 and one configuration that reaches it (`minimizer`). Simple regret is `problem.regret(best value)`.
 
 * branin       2 Real; three global minima.
@@ -63,7 +63,7 @@ def _named(values: tuple[float, ...]) -> Config:
 
 
 def _box(dimensions: int, low: float, high: float) -> Space:
-    return Space(**{f"x{i}": Real(low, high) for i in range(1, dimensions + 1)})
+    return Space({f"x{i}": Real(low, high) for i in range(1, dimensions + 1)})
 
 
 def branin(config: Config) -> float:
@@ -166,7 +166,7 @@ def mixed6(config: Config) -> float:
     # Larger networks want more dropout.
     size = depth + 0.25 * width
     dropping = (config["dropout"] - 0.2) - 0.15 * size
-    return (
+    return float(
         0.30 * rate**2
         + 2.00 * inertia**2
         + 3.00 * dropping**2

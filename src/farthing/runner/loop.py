@@ -60,16 +60,12 @@ def _overhead(budget: Budget, watch: Stopwatch) -> Charges:
     return {"optimiser": budget.priced(watch.lap())}
 
 
-def _record(
-    study: Study, proposal: Proposal, evaluation: Evaluation, seconds: float, overhead: Charges
-) -> Trial:
+def _record(study: Study, proposal: Proposal, evaluation: Evaluation, seconds: float, overhead: Charges) -> Trial:
     unit = study.ledger.unit
     spent = {**study.ledger.budget.priced(seconds), "compute_seconds": seconds}
     if evaluation.cost is not None:
         spent[unit] = evaluation.cost
-    trial = study.record(
-        proposal.trial, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, overhead
-    )
+    trial = study.record(proposal.trial, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, overhead)
     if unit not in spent and trial.status is Status.COMPLETE:
         raise InvalidBudget(
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "

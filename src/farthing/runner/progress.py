@@ -108,7 +108,10 @@ class Live(Silent):
         line.append("━" * filled, style="green").append("━" * (BAR_WIDTH - filled), style="bright_black")
         line.append(f" {used:>4.0%} of {self._study.ledger.budget}  {summary(self._study, fraction=False)}")
         if self._proposal is not None:
-            line.append(f"  {running_text(self._proposal, time.perf_counter() - self._since, self._study)}", style="cyan")
+            line.append(
+                f"  {running_text(self._proposal, time.perf_counter() - self._since, self._study)}",
+                style="cyan",
+            )
         return line
 
     def _fraction_now(self) -> float:

@@ -45,11 +45,12 @@ Ints = NDArray[np.intp]
 
 VARIANCE_STRENGTH = 1.0  # nu: how many observations the prior on the signal variance is worth
 LOG_SCALE_MEAN, LOG_SCALE_SD = float(np.sqrt(2.0)), float(np.sqrt(3.0))
-LOG_NOISE_MEAN, LOG_NOISE_SD = -7.0, 2.5
+LOG_NOISE_MEAN, LOG_NOISE_SD = -9.0, 3.0  # wide: most programs are deterministic, some are not at all
 LOG_SCALE_BOUNDS = (float(np.log(5e-3)), float(np.log(1e3)))
 LOG_NOISE_BOUNDS = (float(np.log(1e-8)), float(np.log(1e2)))
 WARM_ITERATIONS = 12
-COLD_ITERATIONS = 50
+COLD_ITERATIONS = 40
+COLD_ROWS = 150  # a multi-start looks at so many observations at most; its best is then polished on all
 COLD_GROWTH = 1.3  # a cold multi-start whenever the data has grown by this factor since the last one
 TINY_VARIANCE = 1e-12  # of the signal: below, a variance is rounding
 
@@ -94,7 +95,7 @@ class GP:
     @cached_property
     def scales(self) -> Array:
         """Length-scale of each column, (f,)."""
-        return np.exp(np.array(self.hyperparameters.log_scales))[self.groups]
+        return np.asarray(np.exp(np.array(self.hyperparameters.log_scales))[self.groups])
 
     @cached_property
     def _scaled(self) -> Array:
@@ -159,9 +160,7 @@ class GP:
         return self.y - self.alpha / precision, self.variance / precision
 
 
-def fit(
-    X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None
-) -> GP:
+def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None) -> GP:
     """The process with the most probable hyperparameters, searched from `warm` or, on a schedule, from several starts.
 
     >>> X = np.linspace(0, 1, 8)[:, None]
@@ -174,10 +173,18 @@ def fit(
     n, g = len(X), int(columns.max()) + 1 if len(columns) else 0
     if warm is not None and len(warm.log_scales) != g:
         warm = None
-    loss = Loss(X, _standardised(y)[0], columns, g)
-    cold = warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1)
-    best = _search(loss, _starts(g, warm, cold), COLD_ITERATIONS if cold else WARM_ITERATIONS)
-    cold_at = n if cold or warm is None else warm.cold_at
+    z = _standardised(y)[0]
+    loss = Loss(X, z, columns, g)
+    if warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1):
+        some = np.linspace(0, n - 1, min(n, COLD_ROWS)).round().astype(np.intp)
+        few = loss if len(some) == n else Loss(X[some], z[some], columns, g)
+        starts = [_polished(few, start, COLD_ITERATIONS) for start in _starts(g)]
+        starts += [] if warm is None else [warm.theta]
+        cold_at = n
+    else:
+        starts, cold_at = [warm.theta], warm.cold_at
+    start = min(starts, key=lambda theta: loss(theta)[0]) if len(starts) > 1 else starts[0]
+    best = _polished(loss, start, WARM_ITERATIONS)
     return at(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
 
 
@@ -216,26 +223,19 @@ def _profile(y: Array, solved: Array) -> tuple[float, float, Array]:
     return mean, (q + VARIANCE_STRENGTH) / (len(y) + VARIANCE_STRENGTH), alpha
 
 
-def _starts(g: int, warm: Hyperparameters | None, cold: bool) -> list[Array]:
-    """Warm start, and on a cold round three more: scales of sqrt(g) times 0.5, 1.5 and the prior's median."""
-    starts = [] if warm is None else [warm.theta]
-    if cold:
-        root = 0.5 * np.log(max(g, 1))
-        for shift, log_noise in ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LOG_SCALE_MEAN, -9.0)):
-            starts.append(np.append(np.full(g, root + shift), log_noise))
-    return starts
+def _starts(g: int) -> list[Array]:
+    """Where a multi-start begins: scales of sqrt(g) times 0.5, 1.5 and the prior's median."""
+    root = 0.5 * np.log(max(g, 1))
+    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LOG_SCALE_MEAN, -9.0))
+    return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
 
 
-def _search(loss: Loss, starts: list[Array], iterations: int) -> Array:
+def _polished(loss: Loss, start: Array, iterations: int) -> Array:
+    """Where L-BFGS-B gets from a start, within the bounds."""
     bounds = [LOG_SCALE_BOUNDS] * loss.g + [LOG_NOISE_BOUNDS]
-    found = [
-        minimize(
-            loss, start, jac=True, method="L-BFGS-B", bounds=bounds,
-            options={"maxiter": iterations, "ftol": 1e-6, "gtol": 1e-3, "maxls": 10},
-        )
-        for start in starts
-    ]  # fmt: skip
-    return np.asarray(min(found, key=lambda result: float(result.fun)).x)
+    options = {"maxiter": iterations, "ftol": 1e-5, "gtol": 1e-2, "maxls": 10}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x)
 
 
 class Loss:
@@ -294,7 +294,7 @@ class Loss:
         W *= self.decay
         Z = dsymm(5.0 / 3.0, W, np.column_stack([scaled, np.ones(self.n)]), lower=1)
         columns = Z[:, -1] @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, Z[:, :-1])
-        return np.bincount(self.groups, weights=columns, minlength=self.g)
+        return np.asarray(np.bincount(self.groups, weights=columns, minlength=self.g), dtype=np.float64)
 
     def _prior(self, theta: Array) -> tuple[float, Array]:
         z = np.append((theta[:-1] - self.log_scale_mean) / LOG_SCALE_SD, (theta[-1] - LOG_NOISE_MEAN) / LOG_NOISE_SD)

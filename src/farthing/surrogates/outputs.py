@@ -1,13 +1,14 @@
 """A robust, monotone rescaling of outputs before they reach a Gaussian process.
 
-Symbols: y (n,) values to minimise; z = (y - median) / spread, spread the median distance below the median (the side
-that matters when minimising), or the nearest thing to it that is not zero.
+Symbols: y (n,) values to minimise; z = (y - median) / spread; power the exponent of Yeo and Johnson (2000):
 
-    warped = z                  for z <= KNEE
-             KNEE + log(1 + z - KNEE)   above
+    z >= 0:   ((1 + z)^power - 1) / power                       log(1 + z) at power 0
+    z <  0:  -((1 - z)^(2 - power) - 1) / (2 - power)          -log(1 - z) at power 2
 
-so that one diverged run at 1e9 ends a few units above the rest instead of pressing the rest into one number. The order of
-values is kept, and the lower half is only shifted and scaled, so an improvement is still an improvement.
+The power is the one under which the values look most like a normal sample (largest likelihood over a grid): 1 leaves
+values as they are, lower ones draw in a long upper tail, so that one diverged run at 1e9 ends beside the rest instead
+of pressing the rest into one number, and stretch the lower end, where the search for a minimum needs resolution.
+The order of values is kept. `spread` is the median distance below the median, the side that matters when minimising.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-KNEE = 1.0
+POWERS = np.linspace(-1.0, 2.0, 31)
+LARGEST = 1e60  # of |z|: the cube of it is still a float
 
 
 @dataclass(frozen=True)
@@ -28,32 +30,68 @@ class Warp:
 
     median: float
     spread: float
+    power: float
 
     @classmethod
     def of(cls, y: Array) -> Warp:
         """The warp that suits some values.
 
-        >>> y = np.array([1.0, 2.0, 3.0, 1e9])
+        >>> y = np.array([1.0, 2.0, 3.0, 4.0, 1e9])
         >>> Warp.of(y)(y).round(2).tolist()
-        [-1.5, -0.5, 0.5, 21.72]
+        [-2.48, -0.94, 0.0, 0.49, 4.91]
         """
+        y = np.asarray(y, dtype=np.float64)
         median = float(np.median(y))
-        return cls(median, _spread(y, median))
+        spread = _spread(y, median)
+        return cls(median, spread, _most_normal(_scaled(y, median, spread)))
 
     def __call__(self, y: Array) -> Array:
-        with np.errstate(over="ignore"):
-            z = y / self.spread - self.median / self.spread
-        z = np.clip(z, -1e300, 1e300)
-        return np.where(z > KNEE, KNEE + np.log1p(np.maximum(z - KNEE, 0.0)), z)
+        return _yeo_johnson(_scaled(y, self.median, self.spread), self.power)
 
     def inverse(self, warped: Array) -> Array:
-        z = np.where(warped > KNEE, KNEE + np.expm1(np.minimum(warped - KNEE, 690.0)), warped)
-        return np.asarray(self.median + self.spread * z)
+        """Values from warped ones; beyond the range of the warp, its end."""
+        above = _undo(np.maximum(warped, 0.0), self.power)
+        below = _undo(np.maximum(-warped, 0.0), 2.0 - self.power)
+        return np.asarray(self.median + self.spread * (above - below))
+
+
+def _scaled(y: Array, median: float, spread: float) -> Array:
+    with np.errstate(over="ignore"):
+        return np.clip(y / spread - median / spread, -LARGEST, LARGEST)
 
 
 def _spread(y: Array, median: float) -> float:
     """Median distance to the median of the values below it, else of all others, else their size, else 1."""
-    for distances in (median - y[y < median], np.abs(y - median)[y != median], np.abs(y[y != 0.0])):
+    half = 0.5 * y - 0.5 * median  # the difference itself may overflow
+    for distances in (-half[half < 0.0], np.abs(half)[half != 0.0], np.abs(y[y != 0.0])):
         if len(distances):
-            return max(float(np.median(distances)), 1e-290)
+            return max(2.0 * float(np.median(distances)), float(np.finfo(float).tiny))
     return 1.0
+
+
+def _yeo_johnson(z: Array, power: float | Array) -> Array:
+    """Both branches at once, each through log(1 + |z|)."""
+    exponent = np.where(z >= 0.0, power, 2.0 - power)
+    logs = np.log1p(np.abs(z))
+    flat = np.abs(exponent) < 1e-9
+    stretched = np.expm1(exponent * logs) / np.where(flat, 1.0, exponent)
+    return np.asarray(np.sign(z) * np.where(flat, logs, stretched))
+
+
+def _undo(t: Array, exponent: float) -> Array:
+    """z >= 0 from its warped t >= 0."""
+    if abs(exponent) < 1e-9:
+        return np.minimum(np.expm1(np.minimum(t, 200.0)), LARGEST)
+    inside = np.maximum(1.0 + exponent * t, 1e-300)
+    return np.minimum(np.expm1(np.minimum(np.log(inside) / exponent, 200.0)), LARGEST)
+
+
+def _most_normal(z: Array) -> float:
+    """The power of largest normal likelihood, Yeo and Johnson's Eq. (3.1); 1 where the values say nothing."""
+    if len(z) < 3 or np.all(z == z[0]):
+        return 1.0
+    warped = _yeo_johnson(z, POWERS[:, None])  # (powers, n)
+    spread = warped.std(axis=1)
+    jacobian = (POWERS - 1.0) * float(np.sum(np.sign(z) * np.log1p(np.abs(z))))
+    likelihood = np.where(spread > 0.0, -len(z) * np.log(np.maximum(spread, 1e-300)) + jacobian, -np.inf)
+    return float(POWERS[int(np.argmax(likelihood))])

@@ -1,0 +1,58 @@
+# Every target makes the environment it needs by itself: on a machine with Python 3.11 or newer and make, each of
+# them works as the first command ever typed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check format bench-latency bench-quality clean help
+
+help:
+	@echo "make demo           tune a scikit-learn model under a 30-second budget"
+	@echo "make test           all checks and tests"
+	@echo "make check          ruff, mypy, import directions"
+	@echo "make format         let ruff rewrite the code"
+	@echo "make bench-latency  seconds per suggestion beside GPSampler and BoTorch   (QUICK=1: short)"
+	@echo "make bench-quality  regret after 60 evaluations beside GPSampler          (QUICK=1: short)"
+	@echo "make clean          remove the environments"
+
+demo: .venv/demo.stamp
+	$(BIN)/python -m farthing.problems.demo
+
+test: check
+	$(BIN)/python -m pytest -n auto
+
+check: .venv/test.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_imports.py
+
+format: .venv/test.stamp
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench-latency: .venv/demo.stamp
+	$(BIN)/python benchmarks/latency.py
+
+bench-quality: .venv/demo.stamp
+	$(BIN)/python benchmarks/quality.py
+
+.venv/pip.stamp:
+	@echo "Making .venv ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+.venv/demo.stamp: .venv/pip.stamp pyproject.toml
+	@echo "Installing Farthing and scikit-learn into .venv ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	@touch $@
+
+.venv/test.stamp: .venv/demo.stamp
+	@echo "Installing what the tests need into .venv ..."
+	@$(BIN)/python -m pip install --quiet --group test --group check
+	@touch $@
+
+clean:
+	rm -rf .venv .venvs

@@ -1,0 +1,76 @@
+"""How a study begins: its arguments checked, and compared with what an existing file holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from farthing.errors import InvalidArgument, InvalidConfig, StorageError, StudyMismatch
+from farthing.events import Opened, read_opened
+from farthing.policies import Policy, describe
+from farthing.space import Space
+
+
+def opened(
+    space: Space, policy: Policy, seed: int | None, maximize: bool,
+    start: Iterable[Mapping[str, Any]], stop_at: float | None,
+) -> Opened:  # fmt: skip
+    """The first event of a new study, or an error that names the argument."""
+    if not isinstance(space, Space):
+        raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
+    return Opened(
+        space.describe(), describe(policy), _checked_seed(seed), bool(maximize),
+        _stored_start(space, start), _checked_target(stop_at),
+    )  # fmt: skip
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(2**32)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
+    return int(seed)
+
+
+def _checked_target(stop_at: float | None) -> float | None:
+    if stop_at is not None and not math.isfinite(stop_at):
+        raise InvalidArgument(f"stop_at: expected a finite number or None, got {stop_at!r}")
+    return None if stop_at is None else float(stop_at)
+
+
+def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The configurations to begin with, checked, each once."""
+    if isinstance(start, Mapping):
+        raise InvalidArgument("start: expected a list of configs, got one config; write start=[config]")
+    distinct: dict[Any, dict[str, Any]] = {}
+    for given in start:
+        config = space.validate(given)
+        if not space.allows(config):
+            raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
+        distinct.setdefault(space.key(config), space.store_config(config))
+    return tuple(distinct.values())
+
+
+def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
+    kind, body = events[0]
+    if kind != "opened":
+        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
+    return read_opened(json.loads(body))
+
+
+def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:
+    """An existing file is continued only as the study it holds."""
+    if difference := space.difference(found.space):
+        raise StudyMismatch(f"{name}: the file holds a study of another space: {difference}")
+    for what, here, there in (
+        ("policy", asked.policy, found.policy),
+        ("seed", found.seed if any_seed else asked.seed, found.seed),
+        ("maximize", asked.maximize, found.maximize),
+    ):
+        if here != there:
+            raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")
