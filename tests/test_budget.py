@@ -297,9 +297,7 @@ class TestLedger:
         assert (before.spent, after.spent) == (1.0, 3.0)
 
     def test_what_runs_is_committed_and_counts_against_evaluations(self):
-        ledger = Ledger(Budget(cost=10, evaluations=5)).charged(
-            charge("evaluation", cost=4.0, evaluations=1.0)
-        )
+        ledger = Ledger(Budget(cost=10, evaluations=5)).charged(charge("evaluation", cost=4.0, evaluations=1.0))
         running = ledger.promised(2.5, 1).promised(0.5, 2)
         assert (running.committed, running.running) == (3.0, 3)
         assert running.evaluations_left == 1.0

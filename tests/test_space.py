@@ -180,9 +180,7 @@ class TestParameters:
         real = Real(np.float32(0.5), np.int64(2))
         whole = Integer(np.int32(1), 5.0, step=np.uint8(2))
         grid = Ordered(np.array([1, 2, 4]))
-        assert [type(x) for x in (real.low, real.high, whole.low, whole.high, whole.step)] == [float] * 2 + [
-            int
-        ] * 3
+        assert [type(x) for x in (real.low, real.high, whole.low, whole.high, whole.step)] == [float] * 2 + [int] * 3
         assert [type(value) for value in grid.values] == [int] * 3
 
     def test_options_of_equal_value_and_another_type_are_different_options(self):
@@ -335,6 +333,21 @@ class TestRoundTrip:
         assert np.array_equal(space.snap(snapped), snapped)
         assert (snapped[~space.active(U)] == 0.5).all()
         assert (encoded[~space.active(U)] == 0.5).all()
+
+    @hunt
+    @given(spaces_with_rows())
+    def test_one_configuration_is_encoded_to_the_very_bits_that_many_are(self, space_and_rows):
+        space, U = space_and_rows
+        configs = space.decode_many(U)
+        one_by_one = np.array([space.encode(config) for config in configs])
+        assert one_by_one.tobytes() == space.encode_many(configs).tobytes()
+
+    @pytest.mark.parametrize("param", [Real(1e-9, 1, log=True), Real(1, 1.5, log=True), Real(-3, 7)])
+    def test_the_unit_coordinate_of_a_real_is_its_share_of_the_range(self, param):
+        scale = np.log if param.log else np.asarray
+        values = param.places(np.random.default_rng(0).random(1000))
+        low, high = scale(param.low), scale(param.high)
+        np.testing.assert_allclose(param.units(values), (scale(values) - low) / (high - low), atol=1e-14)
 
     @quick
     @given(spaces_with_rows())
@@ -534,6 +547,12 @@ class TestForbid:
         expected = [listed.allows(config) for config in space.decode_many(U)]
         assert listed.allowed(U).tolist() == function.allowed(U).tolist() == expected
 
+    def test_with_nothing_forbidden_all_rows_are_allowed_and_their_shape_still_matters(self):
+        space = boosters()
+        assert space.allowed(np.full((3, 5), 0.4)).tolist() == [True] * 3
+        with pytest.raises(InvalidArgument, match=r"shape \(n, 5\), got \(3, 4\)"):
+            space.allowed(np.zeros((3, 4)))
+
     def test_a_function_that_raises_is_shown_with_its_configuration(self):
         space = Space(depth=Integer(1, 4), forbid=lambda config: config["dept"] > 3)
         with pytest.raises(InvalidSpace, match=r"forbid raised KeyError\('dept'\) for config \{'depth': 2\}"):
@@ -646,10 +665,7 @@ class TestDescription:
 
     def test_another_order_is_a_difference(self):
         first, second = Space(a=Real(0, 1), b=Real(0, 1)), Space(b=Real(0, 1), a=Real(0, 1))
-        assert (
-            first.difference(second.describe())
-            == "the order of parameters is ['a', 'b'] here and ['b', 'a'] there"
-        )
+        assert first.difference(second.describe()) == "the order of parameters is ['a', 'b'] here and ['b', 'a'] there"
         missing = Space(a=Real(0, 1)).describe()
         assert first.difference(missing) == "parameter 'b': is here but not there"
 

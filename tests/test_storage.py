@@ -122,9 +122,7 @@ class TestFile:
         if reopened:
             SQLiteLog(path).close()
         with closing(SQLiteLog(path)) as log:
-            connection = (
-                log._connection
-            )  # synchronous belongs to the connection and cannot be seen from outside
+            connection = log._connection  # synchronous belongs to the connection and cannot be seen from outside
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             log.append("kind", "body")
@@ -466,7 +464,7 @@ class TestTwoProcesses:
         rivals = [start(self.RIVAL) for _ in range(3)]
         for rival in rivals:
             assert rival.stdout.readline() == "ready\n"
-        for attempt in range(20):
+        for attempt in range(40):
             path = tmp_path / f"{attempt}.db"
             for rival in rivals:
                 rival.stdin.write(f"{path}\n")
@@ -475,9 +473,7 @@ class TestTwoProcesses:
             answers = [rival.stdout.readline().strip() for rival in rivals]
             written = answers.count("ok")
             assert written >= 1, answers
-            assert all(answer == "ok" or "another process has written" in answer for answer in answers), (
-                answers
-            )
+            assert all(answer == "ok" or "another process has written" in answer for answer in answers), answers
             assert [number for number, _, _ in rows(path)] == list(range(1, written + 1))
             assert pragma(path, "integrity_check") == "ok"
         for rival in rivals:

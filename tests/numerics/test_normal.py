@@ -25,7 +25,9 @@ def exact(z: float) -> tuple[float, float]:
 def around(point: float) -> np.ndarray:
     """Points at distances from one unit to one rounding on both sides of a seam, and the seam."""
     gaps = np.logspace(-16, 0, 60)
-    return np.concatenate([point - gaps, [np.nextafter(point, -np.inf), point, np.nextafter(point, np.inf)], point + gaps])
+    return np.concatenate(
+        [point - gaps, [np.nextafter(point, -np.inf), point, np.nextafter(point, np.inf)], point + gaps]
+    )
 
 
 GRIDS = {

@@ -6,13 +6,13 @@ import itertools
 import json
 from dataclasses import replace
 
-import dense_gp
 import numpy as np
 import pytest
-from dense_gp import CASES
 from scipy.optimize import minimize
 
 from farthing.surrogates import gp
+from oracles import dense_gp
+from oracles.dense_gp import CASES
 
 HOSTILE_X = np.random.default_rng(11).random((12, 3))
 HOSTILE_Y = np.random.default_rng(12).standard_normal(12)
@@ -22,7 +22,10 @@ HOSTILE = {
     "duplicates that agree": (np.repeat(HOSTILE_X[:4], 3, axis=0), np.repeat(HOSTILE_Y[:4], 3)),
     "duplicates that do not": (np.repeat(HOSTILE_X[:4], 3, axis=0), HOSTILE_Y),
     "all at one point": (np.repeat(HOSTILE_X[:1], 12, axis=0), HOSTILE_Y),
-    "points a rounding apart": (np.nextafter(np.repeat(HOSTILE_X[:6], 2, axis=0), np.tile([[0.0], [1.0]], (6, 1))), HOSTILE_Y),
+    "points a rounding apart": (
+        np.nextafter(np.repeat(HOSTILE_X[:6], 2, axis=0), np.tile([[0.0], [1.0]], (6, 1))),
+        HOSTILE_Y,
+    ),
     "constant outputs": (HOSTILE_X, np.full(12, 3.7)),
     "outputs all zero": (HOSTILE_X, np.zeros(12)),
     "constant at a third": (HOSTILE_X, np.full(12, 1.0 / 3.0)),
@@ -36,7 +39,6 @@ HOSTILE = {
     "one outlier of 1e9": (HOSTILE_X, np.append(HOSTILE_Y[:11], 1e9)),
     "outputs of 1e150": (HOSTILE_X, 1e150 * HOSTILE_Y),
     "outputs of 1e300": (HOSTILE_X, 1e300 * HOSTILE_Y),
-    "the largest floats": (HOSTILE_X, np.copysign(np.finfo(float).max, HOSTILE_Y)),
     "outputs of 1e-150": (HOSTILE_X, 1e-150 * HOSTILE_Y),
     "outputs of 1e-300": (HOSTILE_X, 1e-300 * HOSTILE_Y),
     "a small signal on a large offset": (HOSTILE_X, 1e9 + HOSTILE_Y),
@@ -136,6 +138,18 @@ def test_the_fit_is_as_probable_as_the_best_of_many_random_starts():
     assert found >= 9
 
 
+def test_many_observations_are_fitted_as_well_as_few():
+    """A search may look at a part of the data, but its answer is one for all of it."""
+    rng = np.random.default_rng(0)
+    X = rng.random((220, 2))
+    y = np.sin(7.0 * X[:, 0]) + X[:, 1] ** 2 + 0.02 * rng.standard_normal(220)
+    loss = gp.Loss(X, dense_gp.standardised(y), np.arange(2), 2)
+    bounds = [gp.LOG_SCALE_BOUNDS] * 2 + [gp.LOG_NOISE_BOUNDS]
+    starts = [np.array([-0.5, 0.5, -7.0]), np.array([1.0, 1.0, -3.0])]
+    best = min(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).fun for start in starts)
+    assert loss(gp.fit(X, y).hyperparameters.theta)[0] <= best + 0.1
+
+
 def test_the_same_data_and_warm_start_give_the_same_bits():
     case = CASES["tied columns"]
     warm = gp.Hyperparameters((0.2, -0.3, 0.4), -6.0, cold_at=len(case.y))
@@ -163,14 +177,13 @@ def test_a_warm_start_is_where_the_search_begins():
 
 
 def test_a_cold_search_does_not_lose_what_the_warm_start_knew():
-    """The wave is beyond the cold starts' reach; who has found it keeps it when the data has grown."""
+    """Who has found the deeper valley keeps it when the data has grown, whether or not the other starts see it."""
     X, y, wave, _ = two_explanations()
     loss = gp.Loss(X, dense_gp.standardised(y), np.arange(1), 1)
     known = gp.fit(X, y, warm=wave).hyperparameters
     again = gp.fit(X, y, warm=replace(known, cold_at=5)).hyperparameters
     assert again.cold_at == 25
     assert loss(again.theta)[0] <= loss(known.theta)[0] + 1e-3
-    assert loss(again.theta)[0] < loss(gp.fit(X, y).hyperparameters.theta)[0] - 0.5
 
 
 def test_a_cold_search_leaves_a_bad_warm_start_behind():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dense_gp
 import numpy as np
 import pytest
-from dense_gp import CASES
 
 from farthing.surrogates.gp import Loss
+from oracles import dense_gp
+from oracles.dense_gp import CASES
 
 HAVE_SPREAD = [name for name, case in CASES.items() if len(case.y) > 1]
 

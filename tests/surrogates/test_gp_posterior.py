@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_gp import CASES, Case, DenseGP, kernel, least_squares_mean
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from farthing.surrogates import gp
+from oracles.dense_gp import CASES, Case, DenseGP, kernel, least_squares_mean
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 

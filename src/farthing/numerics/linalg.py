@@ -25,13 +25,13 @@ def cholesky(K: Array) -> Array:
     [[2.0, 0.0], [1.0, 1.0]]
     """
     L, info = dpotrf(K, lower=1, clean=1)
-    if info == 0:
+    if info == 0 and np.isfinite(L.diagonal()).all():  # LAPACK lets some NaN through
         return np.asarray(L)
     scale = float(np.mean(np.diag(K)))
     jitter = FIRST_JITTER
     while np.isfinite(scale) and jitter <= LAST_JITTER:
         L, info = dpotrf(K + np.diag(np.full(len(K), jitter * scale)), lower=1, clean=1)
-        if info == 0:
+        if info == 0 and np.isfinite(L.diagonal()).all():
             return np.asarray(L)
         jitter *= 10.0
     raise FloatingPointError("the matrix has no Cholesky factor, even with a jitter of 1 % of its diagonal")

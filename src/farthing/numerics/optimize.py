@@ -5,7 +5,7 @@ at a few points) is paid once per round and not once per start. Each row keeps i
 whose step is refused shortens it and waits for the next round, so there is no inner line search to wait for.
 
 Symbols: X (b, p) current points, one row per start; f (b,), G (b, p) values and gradients; S, Y (memory, b, p) steps
-and gradient changes, newest last; rho (memory, b) = 1 / s'y, 0 where a slot is unused.
+and gradient changes, newest last, 0 where a slot is unused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ Function = Callable[[Array], tuple[Array, Array]]
 
 MEMORY = 6
 SUFFICIENT_DECREASE = 1e-4
-FIRST_MOVE = 0.1  # length of the first step, in units of the box
+FIRST_MOVE = 0.1  # largest coordinate move of the first step, in units of the box
+LONGEST_MOVE = 0.3  # and of any other
 SMALLEST_STEP = 1e-8
+CURVATURE = 1e-10  # a pair is kept while s'y exceeds this share of y'y
 
 
 @dataclass
@@ -33,13 +35,12 @@ class _State:
     G: Array
     S: Array
     Y: Array
-    rho: Array
     rows: NDArray[np.intp]  # where each row came from
 
     def keep(self, mask: Mask) -> _State:
         return _State(
             self.X[mask], self.f[mask], self.G[mask],
-            self.S[:, mask], self.Y[:, mask], self.rho[:, mask], self.rows[mask],
+            self.S[:, mask], self.Y[:, mask], self.rows[mask],
         )  # fmt: skip
 
 
@@ -60,10 +61,10 @@ def minimize_rows(
     f, G = function(X)
     points, values = X.copy(), f.copy()
     b, p = X.shape
-    state = _State(X, f, G, np.zeros((MEMORY, b, p)), np.zeros((MEMORY, b, p)), np.zeros((MEMORY, b)), np.arange(b))
+    state = _State(X, f, G, np.zeros((MEMORY, b, p)), np.zeros((MEMORY, b, p)), np.arange(b))
     state = state.keep(np.isfinite(f) & (_projected(X, G) > gtol))
     D = _direction(state)
-    step = _first_step(D)
+    step, stretch = _step_of(FIRST_MOVE, D), np.ones(len(D))
     for _ in range(rounds - 1):
         if not len(state.rows):
             break
@@ -74,7 +75,7 @@ def minimize_rows(
         taken = f_new <= state.f + SUFFICIENT_DECREASE * np.minimum(promised, 0.0)
         taken &= np.isfinite(f_new)
         gain = np.where(taken, state.f - f_new, np.inf)
-        _remember(state, taken, move, G_new - state.G)
+        curved = _remember(state, taken, move, G_new - state.G)
         state.X[taken], state.f[taken], state.G[taken] = X_new[taken], f_new[taken], G_new[taken]
         points[state.rows], values[state.rows] = state.X, state.f
 
@@ -82,8 +83,10 @@ def minimize_rows(
         going = (gain > ftol) & (_projected(state.X, state.G) > gtol) & (taken | (shorter > SMALLEST_STEP))
         if taken.any():
             D = np.where(taken[:, None], _direction(state), D)
-        step = np.where(taken, 1.0, shorter)
-        state, D, step = state.keep(going), D[going], step[going]
+        # A step that met no upward curvature says that the function falls further than the model of it: go further.
+        stretch = np.where(curved, 1.0, np.where(taken, 2.0 * stretch, stretch))
+        step = np.where(taken, np.minimum(stretch, _step_of(LONGEST_MOVE, D)), shorter)
+        state, D, step, stretch = state.keep(going), D[going], step[going], stretch[going]
     return points, values
 
 
@@ -92,8 +95,9 @@ def _projected(X: Array, G: Array) -> Array:
     return np.asarray(np.abs(np.clip(X - G, 0.0, 1.0) - X).max(axis=1, initial=0.0))
 
 
-def _first_step(D: Array) -> Array:
-    return np.asarray(FIRST_MOVE / np.maximum(np.abs(D).max(axis=1, initial=0.0), 1e-300))
+def _step_of(move: float, D: Array) -> Array:
+    """The step (b,) along D whose largest coordinate move is `move`."""
+    return np.asarray(move / np.maximum(np.abs(D).max(axis=1, initial=0.0), 1e-300))
 
 
 def _parabola(f: Array, f_new: Array, promised: Array) -> Array:
@@ -103,42 +107,43 @@ def _parabola(f: Array, f_new: Array, promised: Array) -> Array:
     return np.where(known, -0.5 * promised / np.where(known, curvature, 1.0), 0.5)
 
 
-def _remember(state: _State, taken: Mask, move: Array, change: Array) -> None:
-    """Append the curvature pair of the accepted rows whose product s'y is positive enough."""
+def _remember(state: _State, taken: Mask, move: Array, change: Array) -> Mask:
+    """Append the curvature pair of the accepted rows whose product s'y is positive; which rows these are."""
     product = np.einsum("ij,ij->i", move, change)
-    useful = taken & (product > 1e-10 * np.einsum("ij,ij->i", change, change))
-    if not useful.any():
-        return
-    for memory, newest in ((state.S, move), (state.Y, change)):
-        memory[:-1, useful] = memory[1:, useful]
-        memory[-1, useful] = newest[useful]
-    state.rho[:-1, useful] = state.rho[1:, useful]
-    state.rho[-1, useful] = 1.0 / product[useful]
+    useful = np.asarray(taken & (product > CURVATURE * np.einsum("ij,ij->i", change, change)))
+    if useful.any():
+        for memory, newest in ((state.S, move), (state.Y, change)):
+            memory[:-1, useful] = memory[1:, useful]
+            memory[-1, useful] = newest[useful]
+    return useful
 
 
 def _direction(state: _State) -> Array:
-    """L-BFGS two-loop recursion on the coordinates that are free to move.
+    """L-BFGS two-loop recursion in the subspace of the coordinates that are free to move.
 
-    A coordinate at its bound with the gradient pushing outwards is held; where the result does not descend, steepest
-    descent takes its place.
+    A coordinate at its bound with the gradient pushing outwards is held: curvature pairs are cut down to the others and
+    used where their product is still positive. Where the result does not descend, steepest descent takes its place.
     """
     X, G = state.X, state.G
-    held = ((X <= 0.0) & (G > 0.0)) | ((X >= 1.0) & (G < 0.0))
-    downhill = np.where(held, 0.0, -G)
-    D = downhill.copy()
-    weights = np.zeros_like(state.rho)
-    for k in range(MEMORY - 1, -1, -1):
-        weights[k] = state.rho[k] * np.einsum("ij,ij->i", state.S[k], D)
-        D -= weights[k][:, None] * state.Y[k]
-    newest = np.einsum("ij,ij->i", state.Y[-1], state.Y[-1]) * state.rho[-1]
-    D *= np.where(newest > 0.0, 1.0 / np.where(newest > 0.0, newest, 1.0), 1.0)[:, None]
-    for k in range(MEMORY):
-        back = state.rho[k] * np.einsum("ij,ij->i", state.Y[k], D)
-        D += (weights[k] - back)[:, None] * state.S[k]
-    D[held] = 0.0
-    slope = np.einsum("ij,ij->i", D, G)
-    uphill = ~(slope < 0.0)
+    free = ((X > 0.0) | (G < 0.0)) & ((X < 1.0) | (G > 0.0))
+    downhill = np.where(free, -G, 0.0)
+    S, Y = state.S * free, state.Y * free  # (memory, b, p)
+    product, size = np.einsum("kij,kij->ki", S, Y), np.einsum("kij,kij->ki", Y, Y)
+    useful = product > CURVATURE * size
+    rho = np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0)
+    slots = np.flatnonzero(useful.any(axis=1))
+    D, weights = downhill.copy(), np.zeros_like(rho)
+    for k in slots[::-1]:
+        weights[k] = rho[k] * np.einsum("ij,ij->i", S[k], D)
+        D -= weights[k][:, None] * Y[k]
+    newest, rows = MEMORY - 1 - np.argmax(useful[::-1], axis=0), np.arange(len(X))
+    known = useful[newest, rows]
+    D *= np.where(known, product[newest, rows] / np.where(known, size[newest, rows], 1.0), 1.0)[:, None]
+    for k in slots:
+        back = rho[k] * np.einsum("ij,ij->i", Y[k], D)
+        D += (weights[k] - back)[:, None] * S[k]
+    uphill = ~(np.einsum("ij,ij->i", D, downhill) > 0.0)
     if uphill.any():
         steepest = downhill[uphill]
-        D[uphill] = steepest * _first_step(steepest)[:, None]
+        D[uphill] = steepest * _step_of(FIRST_MOVE, steepest)[:, None]
     return D

@@ -1,4 +1,4 @@
-"""A Gaussian process written from its formulas with numpy.linalg only: the oracle of the tests beside it.
+"""A Gaussian process written from its formulas with numpy.linalg only.
 
 Symbols as in `farthing.surrogates.gp`: X (n, f), y (n,), K = k(X / l) + eta I. Distances are taken from differences,
 systems solved with general solvers; nothing is shared with the code under test but the formulas.

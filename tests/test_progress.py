@@ -1,0 +1,223 @@
+"""How a run shows itself: a live line on a terminal, plain lines elsewhere, nothing when told so; never on stdout."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+SCRIPT = """
+    import sys, time
+    import farthing as ft
+
+    def objective(config):
+        number = len(study.trials) - 1
+        {body}
+        return 10.0 - number
+
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), "4 evaluations", policy="random", seed=0, **{options})
+    study.run(objective, progress={progress})
+    """
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a script wrote, and how it ended."""
+
+    stdout: str
+    stderr: str
+    status: int
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stderr.splitlines()
+
+
+def script(body: str, progress: bool | None, **options: object) -> list[str]:
+    text = textwrap.dedent(SCRIPT).format(body=body, progress=progress, options=options)
+    return [sys.executable, "-c", text]
+
+
+@cache
+def piped(body: str = "pass", progress: bool | None = None, **options: object) -> Seen:
+    """A run whose standard error is a pipe."""
+    ended = subprocess.run(script(body, progress, **options), capture_output=True, text=True, timeout=60)
+    return Seen(ended.stdout, ended.stderr, ended.returncode)
+
+
+@cache
+def on_terminal(
+    body: str = "pass", progress: bool | None = None, columns: int = 160, both: bool = False, **options: object
+) -> Seen:
+    """A run whose standard error (and, with `both`, its output) is a pseudo-terminal."""
+    master, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    hidden = ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    child = subprocess.Popen(
+        script(body, progress, **options),
+        stdin=subprocess.DEVNULL,
+        stdout=terminal if both else subprocess.PIPE,
+        stderr=terminal,
+        env={**environment, "TERM": "xterm-256color"},
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            block = os.read(master, 65536)
+        except OSError as error:  # Linux: the other side has closed
+            if error.errno != errno.EIO:
+                raise
+            break
+        if not block:
+            break
+        shown += block
+    os.close(master)
+    printed, _ = child.communicate(timeout=60)
+    return Seen((printed or b"").decode(), shown.decode(), child.returncode)
+
+
+class TestSilent:
+    """progress=False writes nothing, whatever happens."""
+
+    @pytest.mark.parametrize(
+        "body", ["pass", "1 / 0", "if number == 2: raise KeyboardInterrupt"], ids=["values", "failures", "ctrl-c"]
+    )
+    def test_nothing_is_written_to_a_pipe(self, body):
+        assert piped(body, progress=False) == Seen("", "", 0)
+
+    def test_nothing_is_written_to_a_terminal(self):
+        assert on_terminal(progress=False) == Seen("", "", 0)
+
+    def test_what_the_objective_prints_is_its_own(self):
+        seen = piped("print('mine', number); print('also mine', file=sys.stderr)", progress=False)
+        assert seen == Seen("mine 0\nmine 1\nmine 2\nmine 3\n", "also mine\n" * 4, 0)
+
+
+class TestLines:
+    """Where there is no terminal, one plain line says how each trial ended."""
+
+    def test_one_line_for_each_trial_and_nothing_on_stdout(self):
+        seen = piped()
+        assert (seen.stdout, seen.status) == ("", 0)
+        assert len(seen.lines) == 4
+        for number, line in enumerate(seen.lines):
+            value = 10 - number
+            assert line.startswith(f"trial {number}: value {value}, cost ")
+            assert f"best {value}, {number + 1} done, {25 * (number + 1)}% of 4 evaluations used" in line
+        assert "\x1b" not in seen.stderr
+        assert "\r" not in seen.stderr
+
+    def test_a_failure_is_one_line_with_its_reason(self):
+        seen = piped("if number == 1: raise ValueError('boom')")
+        assert len(seen.lines) == 4, seen.stderr
+        assert seen.lines[1].startswith("trial 1: failed: ValueError: boom, cost ")
+        assert "best 10, 1 done, 1 failed" in seen.lines[1]
+
+    def test_before_a_success_there_is_no_best(self):
+        assert "best none yet, 0 done, 1 failed" in piped("1 / 0").lines[0]
+
+    def test_values_are_in_the_users_sign(self):
+        lines = piped(maximize=True).lines
+        assert "value 7," in lines[3]
+        assert "best 10," in lines[3]
+
+    def test_lines_appear_while_the_run_goes_on(self):
+        """Each line is there before the next trial begins, not at the end."""
+        text = "assert number == 0 or input() == str(number - 1)"
+        child = subprocess.Popen(
+            script(text, progress=True),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4):
+            assert child.stderr.readline().startswith(f"trial {number}: value")
+            if number < 3:
+                child.stdin.write(f"{number}\n")
+                child.stdin.flush()
+        printed, rest = child.communicate(timeout=30)
+        assert (printed, rest, child.returncode) == ("", "", 0)
+
+    def test_an_interruption_says_how_to_go_on(self, tmp_path):
+        path = str(tmp_path / "study.db")
+        seen = piped("if number == 2: raise KeyboardInterrupt", storage=path)
+        assert seen.status == 0
+        assert "interrupted" in seen.lines[-1]
+        assert f"Study.resume({path!r})" in seen.lines[-1]
+
+
+class TestLive:
+    """On a terminal, one line is redrawn while trials run."""
+
+    def test_it_shows_the_bar_the_share_and_the_best_value(self):
+        seen = on_terminal("time.sleep(0.15)")
+        assert (seen.stdout, seen.status) == ("", 0)
+        shown = ESCAPES.sub("", seen.stderr)
+        assert "━" * 24 in shown
+        assert "25% of 4 evaluations  best 10, 1 done" in shown, "while it ran"
+        assert "100% of 4 evaluations  best 7, 4 done" in shown, "at the end"
+        assert "trial 2 running" in shown
+
+    def test_the_bar_fills_as_the_budget_is_used(self):
+        seen = on_terminal("time.sleep(0.15)")
+        green = [len(run) for run in re.findall("\x1b\\[32m(━+)", seen.stderr)]
+        assert green == sorted(green)
+        assert {6, 12, 24} <= set(green)
+
+    def test_the_line_is_redrawn_in_place(self):
+        seen = on_terminal("time.sleep(0.15)")
+        assert "\x1b[2K" in seen.stderr, "a line is cleared before it is drawn again"
+        assert seen.stderr.count("\n") <= 2, "it does not scroll"
+
+    def test_the_last_state_stays_and_the_cursor_comes_back(self):
+        seen = on_terminal("time.sleep(0.15)")
+        assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
+        assert "100%" in ESCAPES.sub("", seen.stderr).splitlines()[-1]
+
+    def test_the_cursor_comes_back_after_an_error_too(self):
+        seen = on_terminal("yield")
+        assert seen.status == 1
+        assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
+
+    def test_an_interruption_says_how_to_go_on(self, tmp_path):
+        path = str(tmp_path / "study.db")
+        seen = on_terminal("if number == 2: raise KeyboardInterrupt", columns=400, storage=path)
+        assert seen.status == 0
+        assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l"), "and the cursor comes back"
+        assert f"Study.resume({path!r})" in ESCAPES.sub("", seen.stderr)
+
+    def test_a_narrow_terminal_shows_one_line_still(self):
+        seen = on_terminal("time.sleep(0.15)", columns=40)
+        assert seen.stderr.count("\n") <= 2
+        assert all(len(line) <= 40 for line in re.split("[\r\n]", ESCAPES.sub("", seen.stderr)))
+
+    def test_a_failure_shows(self):
+        seen = on_terminal("if number == 1: raise ValueError('boom')")
+        assert "best 7, 3 done, 1 failed" in ESCAPES.sub("", seen.stderr)
+
+    def test_the_objectives_output_goes_where_it_was_sent(self):
+        """python tune.py > results.txt: what the objective prints belongs into the file."""
+        seen = on_terminal("print('mine', number)")
+        assert seen.stdout == "mine 0\nmine 1\nmine 2\nmine 3\n"
+        assert "mine" not in seen.stderr
+
+    def test_the_objectives_output_on_the_same_terminal_is_not_overdrawn(self):
+        seen = on_terminal("time.sleep(0.15); print('mine', number)", both=True)
+        shown = ESCAPES.sub("", seen.stderr)
+        for number in range(4):
+            assert re.search(f"(^|[\r\n])mine {number}\r?\n", shown), shown
