@@ -20,15 +20,18 @@ class ChildStopped(RuntimeError):
 class Child:
     """A peer that runs in its own environment, with one thread.
 
-    `limit_seconds` is what one answer may take; a child that takes longer is ended.
+    `limit_seconds` is what one answer may take; a child that takes longer is ended. `script` is the peer's file,
+    where a system has several.
     """
 
-    def __init__(self, system: str, arguments: Sequence[str], limit_seconds: float = 600.0) -> None:
-        script = BENCHMARKS / "peers" / f"{system}_peer.py"
+    def __init__(
+        self, system: str, arguments: Sequence[str], limit_seconds: float = 600.0, script: str | None = None
+    ) -> None:
+        path = BENCHMARKS / "peers" / (script or f"{system}_peer.py")
         self.system = system
         self._limit_seconds = limit_seconds
         self._process = subprocess.Popen(
-            [str(ensure(system)), str(script), *arguments],
+            [str(ensure(system)), str(path), *arguments],
             env=child_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -57,8 +57,11 @@ def _install(python: Path, *arguments: str) -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """Our environment with one thread for every numerical library that asks it."""
-    return {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1")}
+    """Our environment with one thread for every numerical library that asks it, and sets in the same order every time.
+
+    SMAC walks through sets of configurations: without a fixed hash seed its runs could not be repeated.
+    """
+    return {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "PYTHONHASHSEED": "0"}
 
 
 def quick() -> bool:

@@ -121,9 +121,7 @@ def measure(setting: Setting) -> Results:
         for n, rounds in setting.rounds.items():
             take_turns(n, rounds, repetition, results)
             shown = (f"{NAMES[system]} {_cell(results, system, n)}" for system in NAMES)
-            print(
-                f"repetition {repetition + 1}/{setting.repetitions}, n = {n}: {'; '.join(shown)}", flush=True
-            )
+            print(f"repetition {repetition + 1}/{setting.repetitions}, n = {n}: {'; '.join(shown)}", flush=True)
     return results
 
 
@@ -186,9 +184,7 @@ def document(setting: Setting, results: Results, facts: dict[str, Any]) -> str:
     notes = [f"- {NAMES[system]} at n = {n}: {why}" for (system, n), why in results.missing.items()]
     return PAGE.format(
         repetitions=setting.repetitions,
-        counts=", ".join(
-            f"{setting.repetitions * rounds} at n = {n}" for n, rounds in setting.rounds.items()
-        ),
+        counts=", ".join(f"{setting.repetitions * rounds} at n = {n}" for n, rounds in setting.rounds.items()),
         table=_table(setting, results),
         bars="\n".join(bar_lines(results)),
         machine=machine_text(facts, results.versions),

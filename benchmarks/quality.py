@@ -54,9 +54,7 @@ class Method:
 
 FARTHING = Method("farthing", "Farthing `ei`", "farthing")
 GPSAMPLER = Method("gpsampler", "GPSampler", "optuna", (("deterministic", False),))
-GPSAMPLER_EXACT = Method(
-    "gpsampler_deterministic", "GPSampler, deterministic", "optuna", (("deterministic", True),)
-)
+GPSAMPLER_EXACT = Method("gpsampler_deterministic", "GPSampler, deterministic", "optuna", (("deterministic", True),))
 METHODS = (FARTHING, GPSAMPLER, GPSAMPLER_EXACT)
 PEERS = (GPSAMPLER, GPSAMPLER_EXACT)
 
@@ -228,8 +226,7 @@ def _wins_cell(ours: Array, theirs: Array) -> str:
 def regret_table(found: Table) -> str:
     """Median regret with its interval, per problem and method."""
     rows = [
-        [problem, *(_regret_cell(found.regrets(problem, method)) for method in METHODS)]
-        for problem in found.problems
+        [problem, *(_regret_cell(found.regrets(problem, method)) for method in METHODS)] for problem in found.problems
     ]
     return table(["problem", *(method.title for method in METHODS)], rows)
 
@@ -257,9 +254,7 @@ def bar_lines(found: Table) -> list[str]:
     lines = []
     for peer in PEERS:
         good = found.not_worse(peer)
-        outcome = (
-            verdict(len(good) >= ENOUGH) if len(found.problems) == len(FUNCTIONS) else "not all measured"
-        )
+        outcome = verdict(len(good) >= ENOUGH) if len(found.problems) == len(FUNCTIONS) else "not all measured"
         counted = f"median not worse on {len(good)} of {len(found.problems)} problems"
         lines.append(f"- against {peer.title}: {counted} ({', '.join(good) or 'none'}), {outcome}")
     return lines
@@ -324,17 +319,14 @@ def data(found: Table, facts: dict[str, Any]) -> dict[str, Any]:
 def _per_method(found: Table, column: Any, digits: str) -> dict[str, dict[str, list[float]]]:
     return {
         problem: {
-            method.name: [float(digits.format(number)) for number in column(problem, method)]
-            for method in METHODS
+            method.name: [float(digits.format(number)) for number in column(problem, method)] for method in METHODS
         }
         for problem in found.problems
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3 if quick() else SEEDS)
     parser.add_argument("--problems", nargs="+", choices=list(FUNCTIONS), default=list(FUNCTIONS))
     arguments = parser.parse_args()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class Awkward:
 
 def raises(error: BaseException) -> Any:
     def objective(config: dict[str, Any]) -> float:
-        raise error
+        raise copy(error)
 
     return objective
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -400,23 +400,21 @@ class TestTwoProcesses:
 
     def test_a_second_process_reads_while_the_first_writes(self, tmp_path):
         path = tmp_path / "study.db"
-        writer = start(self.WRITER, path)
         seen = []
-        for line in writer.stdout:
-            with closing(SQLiteLog(path)) as reader:
-                events = list(reader.read())
-            assert events == [("kind", f"event {n}") for n in range(1, len(events) + 1)], "a prefix, in order"
-            assert len(events) >= int(line), "what the writer announced is there"
-            seen.append(len(events))
-            if int(line) % 10 == 0:
-                assert writer.poll() is None, "the writer is still at it"
-                writer.stdin.write("\n")
-                writer.stdin.flush()
-        assert writer.wait(timeout=30) == 0, writer.stderr.read()
+        with start(self.WRITER, path) as writer:
+            for line in writer.stdout:
+                with closing(SQLiteLog(path)) as reader:
+                    events = list(reader.read())
+                assert events == [("kind", f"event {n}") for n in range(1, len(events) + 1)], "a prefix, in order"
+                assert len(events) >= int(line), "what the writer announced is there"
+                seen.append(len(events))
+                if int(line) % 10 == 0:
+                    assert writer.poll() is None, "the writer is still at it"
+                    writer.stdin.write("\n")
+                    writer.stdin.flush()
+            assert writer.wait(timeout=30) == 0, writer.stderr.read()
         assert seen == sorted(seen)
         assert seen[-1] == 40
-        for stream in (writer.stdin, writer.stdout, writer.stderr):
-            stream.close()
 
     def test_a_reader_does_not_wait_for_a_transaction_that_is_under_way(self, tmp_path):
         path = tmp_path / "study.db"
@@ -461,21 +459,20 @@ class TestTwoProcesses:
         """
 
     def test_processes_that_make_the_same_file_at_once_leave_it_whole(self, tmp_path):
-        rivals = [start(self.RIVAL) for _ in range(3)]
-        for rival in rivals:
-            assert rival.stdout.readline() == "ready\n"
-        for attempt in range(40):
-            path = tmp_path / f"{attempt}.db"
+        with ExitStack() as stack:
+            rivals = [stack.enter_context(start(self.RIVAL)) for _ in range(3)]
             for rival in rivals:
-                rival.stdin.write(f"{path}\n")
-            for rival in rivals:
-                rival.stdin.flush()
-            answers = [rival.stdout.readline().strip() for rival in rivals]
-            written = answers.count("ok")
-            assert written >= 1, answers
-            assert all(answer == "ok" or "another process has written" in answer for answer in answers), answers
-            assert [number for number, _, _ in rows(path)] == list(range(1, written + 1))
-            assert pragma(path, "integrity_check") == "ok"
-        for rival in rivals:
-            _, errors = rival.communicate(timeout=30)
-            assert rival.returncode == 0, errors
+                assert rival.stdout.readline() == "ready\n"
+            for attempt in range(40):
+                path = tmp_path / f"{attempt}.db"
+                for rival in rivals:
+                    rival.stdin.write(f"{path}\n")
+                for rival in rivals:
+                    rival.stdin.flush()
+                answers = [rival.stdout.readline().strip() for rival in rivals]
+                written = answers.count("ok")
+                assert written >= 1, answers
+                assert all(answer == "ok" or "another process has written" in answer for answer in answers), answers
+                assert [number for number, _, _ in rows(path)] == list(range(1, written + 1))
+                assert pragma(path, "integrity_check") == "ok"
+        assert [rival.returncode for rival in rivals] == [0, 0, 0]

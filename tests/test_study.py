@@ -722,6 +722,35 @@ class Corners:
         return [ft.Proposal(number, {"x": (-1.0, 1.0)[number % 2] * self.scale})]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A policy that shows the generator it is given."""
+
+    name: ClassVar[str] = "drawn"
+
+    def propose(self, space, history, ledger, n, rng):
+        first = len(history.trials)
+        return [ft.Proposal(number, {"x": float(rng.random())}) for number in range(first, first + n)]
+
+
+def test_the_randomness_of_an_ask_is_the_seed_and_the_number_of_the_ask(tmp_path):
+    """In batches, after a failure, resumed, or interrupted: the k-th ask draws from default_rng([seed, k])."""
+    path = tmp_path / "study.db"
+    expected = [np.random.default_rng([3, ask]).random(2).tolist() for ask in range(5)]
+    with line_study(policy=Drawn(), seed=3, storage=path) as study:
+        assert [proposal.config["x"] for proposal in study.ask(2)] == expected[0]
+        study.tell(0, failed="boom")
+        study.tell(1, value=1.0)
+        assert study.ask().config["x"] == expected[1][0]
+    with ft.Study.resume(path, policy=Drawn()) as study:
+        assert study.ask().config["x"] == expected[1][0], "the interrupted one again"
+        assert [proposal.config["x"] for proposal in study.ask(2)] == expected[2]
+    with ft.Study.resume(path, policy=Drawn()) as study:
+        assert [proposal.trial for proposal in study.ask(3)] == [2, 3, 4], "three were interrupted"
+        assert study.ask().config["x"] == expected[3][0]
+        assert study.ask().config["x"] == expected[4][0]
+
+
 Asked = list[tuple[Any, ...]]
 
 
@@ -755,29 +784,40 @@ def straight(request, tmp_path_factory) -> tuple[str, Path, Asked]:
     return request.param, path, asked_events(path)
 
 
-class TestResumingIsReplaying:
-    """Interrupted and resumed, a study proposes exactly what it would have proposed uninterrupted."""
+def cut(path: Path, events: int) -> None:
+    """Only so many events: what a process leaves behind that is killed then, as an event is a transaction."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM events WHERE number > ?", (events,))
+        connection.commit()
 
-    @pytest.mark.parametrize("k", [0, 1, 4, 9, 14, 19])
+
+class TestResumingIsReplaying:
+    """Interrupted and resumed, a study proposes exactly what it would have proposed uninterrupted.
+
+    From each state the next proposal is the same; so are all that follow.
+    """
+
+    @pytest.mark.parametrize("k", [0, 3, 7, 12, 18])
     @pytest.mark.parametrize("pending", [False, True], ids=["told", "asked but not told"])
     def test_after_k_trials(self, straight, tmp_path, k, pending):
-        policy, _, expected = straight
+        _, original, expected = straight
         path = tmp_path / "study.db"
-        with open_study(path, policy, 20) as study:
-            go_on(study, k)
-            if pending:
-                study.ask()
+        shutil.copy(original, path)
+        cut(path, 2 + 2 * k + pending)
         with ft.Study.resume(path) as study:
+            assert [trial.number for trial in study.trials] == list(range(k + pending))
             if pending:
-                assert study.ask().trial == k, "it comes back under its number"
-                tell_truth(study, ft.Proposal(k, study.trials[k].config))
-            go_on(study, 20)
-            assert [trial.number for trial in study.trials] == list(range(20))
-        assert asked_events(path) == expected
+                back = study.ask()
+                assert back.trial == k, "it comes back under its number"
+                tell_truth(study, back)
+            assert study.ask().trial == k + pending
+        assert asked_events(path) == expected[: k + pending + 1]
 
-    def test_at_every_trial(self, straight, tmp_path):
-        """Twenty processes' worth of interruptions, alternating between the two states."""
-        policy, _, expected = straight
+    @pytest.mark.parametrize("policy", ["sobol", "ei"])
+    def test_at_every_trial(self, tmp_path, policy):
+        """Interrupted twenty times, in both states by turns, to the very end."""
+        with open_study(tmp_path / "straight.db", policy, 20) as study:
+            go_on(study, 20)
         path = tmp_path / "study.db"
         open_study(path, policy, 20).close()
         for k in range(1, 21):
@@ -785,15 +825,8 @@ class TestResumingIsReplaying:
                 go_on(study, k)
                 if k % 2 and k < 20:
                     study.ask()
-        assert asked_events(path) == expected
-
-    def test_the_ledger_and_the_trials_are_those_of_the_straight_run(self, straight, tmp_path):
-        policy, original, _ = straight
-        path = tmp_path / "study.db"
-        for k in (6, 13, 20):
-            with open_study(path, policy, 20) as study:
-                go_on(study, k)
-        with ft.Study.resume(original) as uninterrupted, ft.Study.resume(path) as study:
+        assert asked_events(path) == asked_events(tmp_path / "straight.db")
+        with ft.Study.resume(tmp_path / "straight.db") as uninterrupted, ft.Study.resume(path) as study:
             assert study.trials == uninterrupted.trials
             assert study.ledger == uninterrupted.ledger
 
@@ -811,9 +844,7 @@ class TestEveryPrefix:
         expected, path = asked_events(whole), tmp_path / "cut.db"
         for kept in range(2 * self.TOTAL + 2):
             shutil.copy(whole, path)
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("DELETE FROM events WHERE number > ?", (kept,))
-                connection.commit()
+            cut(path, kept)
             with open_study(path, policy, self.TOTAL) as study:
                 go_on(study, self.TOTAL)
             assert asked_events(path) == expected, f"cut after event {kept}"
@@ -821,9 +852,7 @@ class TestEveryPrefix:
     def test_resume_with_a_budget_repairs_a_file_that_ends_before_its_budget(self, tmp_path):
         path = tmp_path / "cut.db"
         open_study(path, "sobol", 5).close()
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("DELETE FROM events WHERE number > 1")
-            connection.commit()
+        cut(path, 1)
         with ft.Study.resume(path, budget="5 evaluations") as study:
             go_on(study, 5)
             assert len(study.trials) == 5
@@ -838,10 +867,10 @@ class TestBatchesResumed:
             for proposal in reversed(study.ask(3)):
                 tell_truth(study, proposal)
 
-        with open_study(tmp_path / "straight.db", policy, 18) as study:
+        with open_study(tmp_path / "straight.db", policy, 12) as study:
             while study.ended is None:
                 round_of_three(study)
-        with open_study(tmp_path / "broken.db", policy, 18) as study:
+        with open_study(tmp_path / "broken.db", policy, 12) as study:
             round_of_three(study)
         while True:
             with ft.Study.resume(tmp_path / "broken.db") as study:

@@ -51,9 +51,7 @@ class BoTorchLatency:
         model = SingleTaskGP(self._X, -self._y)  # BoTorch maximises
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
         acquisition = LogExpectedImprovement(model, best_f=(-self._y).max())
-        point, _ = optimize_acqf(
-            acquisition, self._bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES
-        )
+        point, _ = optimize_acqf(acquisition, self._bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES)
         return point[0].numpy()
 
     def tell(self, point: Array, value: float) -> None:

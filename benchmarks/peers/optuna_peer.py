@@ -35,9 +35,7 @@ class GPSamplerLatency:
 
     def __init__(self, seed: int) -> None:
         self._study = optuna.create_study(sampler=GPSampler(seed=seed))
-        self._space: dict[str, BaseDistribution] = {
-            f"x{i}": FloatDistribution(0.0, 1.0) for i in range(DIMENSIONS)
-        }
+        self._space: dict[str, BaseDistribution] = {f"x{i}": FloatDistribution(0.0, 1.0) for i in range(DIMENSIONS)}
 
     def feed(self, points: Array, values: Array) -> None:
         self._study.add_trials(

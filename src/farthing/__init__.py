@@ -1,10 +1,14 @@
 """Farthing: the best configuration a budget can buy."""
 
+import logging
+
 from farthing import errors, policies
 from farthing.budget import Budget, Ledger
 from farthing.space import Choice, Integer, Ordered, Real, Space
 from farthing.study import Study, tune
 from farthing.trial import Proposal, Status, Trial
+
+logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless the program that imports us listens
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from types import MappingProxyType
 from typing import ClassVar
 
 from farthing.errors import InvalidBudget
@@ -22,7 +21,7 @@ Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 ACCOUNTS = ("evaluation", "failed", "interrupted", "optimiser")
 ACCEPTED = 'accepted: "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(d|h|m|s|min|sec|hours?|minutes?|seconds?|days?)\s*)")
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(days?|hours?|minutes?|min|seconds?|sec|d|h|m|s)\s*)")
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([a-z]+)")
 _UNIT_NAMES = {
@@ -63,7 +62,7 @@ class Budget:
             amount = getattr(self, f.name)
             if amount is None:
                 continue
-            if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
+            if not _is_amount(amount):
                 raise InvalidBudget(f"Budget: {f.name} must be a finite number above 0, got {amount!r}")
         if self.evaluations is not None and self.evaluations != int(self.evaluations):
             raise InvalidBudget(f"Budget: evaluations must be a whole number, got {self.evaluations!r}")
@@ -90,7 +89,7 @@ class Budget:
     @classmethod
     def from_json(cls, stored: Mapping[str, float]) -> Budget:
         amounts: dict[str, float | int] = dict(stored)
-        if "evaluations" in amounts and amounts["evaluations"] == int(amounts["evaluations"]):
+        if float(amounts.get("evaluations", 0.5)).is_integer():
             amounts["evaluations"] = int(amounts["evaluations"])
         return cls(**amounts)  # type: ignore[arg-type]
 
@@ -122,6 +121,16 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget({', '.join(f'{name}={amount!r}' for name, amount in self.as_json().items())})"
+
+
+def _is_amount(amount: object) -> bool:
+    """Whether something is a number above 0 that a float can hold."""
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        return False
+    try:
+        return 0.0 < float(amount) < math.inf
+    except OverflowError:
+        return False
 
 
 def _parse(part: str, whole: str) -> tuple[str, float]:
@@ -188,7 +197,7 @@ class Ledger:
             held = accounts.setdefault(account, {})
             for unit, amount in amounts.items():
                 held[unit] = held.get(unit, 0.0) + amount
-        return replace(self, accounts=MappingProxyType(accounts))
+        return replace(self, accounts=accounts)
 
     def promised(self, cost: float, count: int) -> Ledger:
         """The ledger with `count` more evaluations running, expected to cost `cost` together."""

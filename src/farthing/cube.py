@@ -81,6 +81,19 @@ class UnitCube:
         """
         return self._groups
 
+    @property
+    def ratios(self) -> Array:
+        """For each feature column (f,), the ratio of the largest to the smallest value, 1 where that says nothing.
+
+        It belongs to columns that are linear in a positive number: 1 + x (ratio - 1) is then proportional to the value,
+        so models can speak of its logarithm. Log scales already are one, and choices have none.
+
+        >>> UnitCube({"depth": Real(1, 16), "rate": Real(1e-5, 1, log=True), "drop": Real(0, 1)}).ratios.tolist()
+        [16.0, 1.0, 1.0]
+        """
+        by_param = np.array([_ratio(param) for param in self._list])
+        return np.asarray(by_param[self._groups])
+
     # Keys and coordinates
 
     def keys(self, U: ArrayLike) -> list[Key]:
@@ -212,6 +225,21 @@ class UnitCube:
 
 def _is_one_hot(param: Parameter) -> TypeGuard[Choice]:
     return isinstance(param, Choice) and param.levels > 2
+
+
+def _ratio(param: Parameter) -> float:
+    """Largest over smallest value where the feature is linear in it: bins of integers reach half a step further."""
+    match param:
+        case Real(low, high, log=False):
+            return high / low if low > 0 else 1.0
+        case Integer(log=False):
+            low, high = param.low - param.step / 2, param.value(param.levels - 1) + param.step / 2
+            return high / low if low > 0 else 1.0
+        case Ordered(log=False) if param.numeric and param.levels > 1:
+            first, last = float(param.values[0]), float(param.values[-1])
+            return last / first if min(first, last) > 0 else 1.0
+        case _:
+            return 1.0
 
 
 def _moves(param: Discrete, level: int) -> list[int]:

@@ -56,7 +56,14 @@ class Told:
     charges: Charges = field(default_factory=dict)
 
 
-Event = Opened | Budgeted | Asked | Told
+@dataclass(frozen=True)
+class Charged:
+    """What a run spent after its last trial."""
+
+    charges: Charges
+
+
+Event = Opened | Budgeted | Asked | Told | Charged
 
 
 @dataclass(frozen=True)
@@ -98,6 +105,9 @@ class Codec:
                     "charges": charges,
                 }
 
+            case Charged(charges):
+                return "charged", {"charges": charges}
+
     def read(self, kind: str, text: str) -> Event:
         body = json.loads(text)
         match kind:
@@ -118,6 +128,8 @@ class Codec:
                     body["attributes"],
                 )
                 return Told(body["trial"], outcome, body["charges"])
+            case "charged":
+                return Charged(body["charges"])
             case _:
                 raise ValueError(f"unknown kind of event {kind!r}")
 

@@ -34,7 +34,7 @@ class History:
         """A new trial is running, or an interrupted one again."""
         proposal = event.proposal
         trial = Trial(
-            proposal.trial, proposal.config, Status.RUNNING, predicted_cost=proposal.predicted_cost,
+            proposal.trial, dict(proposal.config), Status.RUNNING, predicted_cost=proposal.predicted_cost,
             reason=proposal.reason, key=space.key(proposal.config), unit=space.encode(proposal.config),
         )  # fmt: skip
         trials = (*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :])

@@ -60,7 +60,10 @@ def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
     kind, body = events[0]
     if kind != "opened":
         raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
-    return read_opened(json.loads(body))
+    try:
+        return read_opened(json.loads(body))
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
 
 
 def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:

@@ -132,7 +132,7 @@ class Ordered(_Options):
         items = self._listed("values", self.values)
         plain = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
         self._set(values=plain)
-        if self._numeric:
+        if self.numeric:
             self._check_numbers()
         elif self.log:
             raise self._refuse(f"log=True needs numbers, got {list(plain)!r}")
@@ -157,7 +157,8 @@ class Ordered(_Options):
         return tuple(self.values)
 
     @cached_property
-    def _numeric(self) -> bool:
+    def numeric(self) -> bool:
+        """Whether all values are plain numbers."""
         return all(type(value) in (int, float) for value in self.values)
 
     @cached_property
@@ -166,7 +167,7 @@ class Ordered(_Options):
 
     def find(self, value: object) -> int | None:
         """The index of a value, or None; 32.0 finds 32 in a grid of numbers."""
-        if not self._numeric:
+        if not self.numeric:
             return super().find(value)
         return self._by_number.get(value) if is_number(value) else None  # type: ignore[call-overload]
 
@@ -179,7 +180,7 @@ class Ordered(_Options):
         """
         if self.levels == 1:
             return np.array([0.5])
-        if not self._numeric:
+        if not self.numeric:
             return np.linspace(0.0, 1.0, self.levels)
         numbers = np.array(self.values, dtype=np.float64)
         v = np.log(numbers) if self.log else numbers / 4  # a quarter, so that no difference overflows

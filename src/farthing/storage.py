@@ -69,7 +69,11 @@ class SQLiteLog:
             self._connection = sqlite3.connect(
                 self.path, timeout=SECONDS_TO_WAIT, isolation_level=None, check_same_thread=False
             )
-            self._prepare()
+            try:
+                self._prepare_patiently()
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as error:
             raise StorageError(f"{self.path}: cannot be opened as a study file ({error})") from error
 
@@ -77,12 +81,24 @@ class SQLiteLog:
     def name(self) -> str:
         return str(self.path)
 
+    def _prepare_patiently(self) -> None:
+        """SQLite does not wait for a rival who is turning the same new file to a write-ahead log: we do."""
+        deadline = time.monotonic() + SECONDS_TO_WAIT
+        while True:
+            try:
+                return self._prepare()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
     def _prepare(self) -> None:
         connection = self._connection
-        if self._is_empty():
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if self._is_empty() and application == 0:
             connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
-        if self._is_empty():
+        if self._is_empty() and application == 0:
             self._create()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()

@@ -6,8 +6,9 @@ so that what memory knows is always on disk, and opening a file is the same fold
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -26,11 +27,12 @@ from farthing.errors import (
     StudyMismatch,
     TargetReached,
 )
-from farthing.events import Asked, Budgeted, Codec, Event, Opened, Told
+from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told, plain
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import first_event, opened, require_same
 from farthing.policies import Policy, describe, from_description, policy_of
+from farthing.reading import read_cost, read_value, trial_number
 from farthing.space import Space
 from farthing.storage import EventLog, open_log
 from farthing.trial import Config, Outcome, Proposal, Status, Trial
@@ -82,19 +84,19 @@ class Study:
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
         first = opened(space, chosen, seed, maximize, start, stop_at)
-        log = open_log(storage)
-        events = list(log.read())
-        if events:
-            found = first_event(events, log.name)
-            require_same(space, first, found, seed is None, log.name)
-            first = found
-        self._begin(space, chosen, first, log)
-        if events:
-            self._replay(events[1:])
-        else:
-            self._record(first)
-        if self._ledger is None or self._ledger.budget != limits:
-            self._record(Budgeted(limits))
+        with _closed_on_error(open_log(storage)) as log:
+            events = list(log.read())
+            if events:
+                found = first_event(events, log.name)
+                require_same(space, first, found, seed is None, log.name)
+                first = found
+            self._begin(space, chosen, first, log)
+            if events:
+                self._replay(events[1:])
+            else:
+                self._record(first)
+            if self._ledger is None or self._ledger.budget != limits:
+                self._record(Budgeted(limits))
 
     @classmethod
     def resume(
@@ -112,22 +114,23 @@ class Study:
         """
         if not Path(path).is_file():
             raise StorageError(f"{path}: there is no such study file")
-        log = open_log(path)
-        events = list(log.read())
-        if not events:
-            raise StorageError(f"{path}: the file holds no study yet")
-        first = first_event(events, log.name)
-        if space is None:
-            space = Space.from_description(first.space)
-        elif difference := space.difference(first.space):
-            raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-        if policy is not None and describe(policy) != first.policy:
-            raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(policy)} here")
-        study = cls.__new__(cls)
-        study._begin(space, policy or from_description(first.policy), first, log)
-        study._replay(events[1:])
-        if budget is not None and (study._ledger is None or Budget.of(budget) != study._ledger.budget):
-            study._record(Budgeted(Budget.of(budget)))
+        limits = None if budget is None else Budget.of(budget)
+        with _closed_on_error(open_log(path)) as log:
+            events = list(log.read())
+            if not events:
+                raise StorageError(f"{path}: the file holds no study yet")
+            first = first_event(events, log.name)
+            if space is None:
+                space = Space.from_description(first.space)
+            elif difference := space.difference(first.space):
+                raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
+            if policy is not None and describe(policy) != first.policy:
+                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(policy)} here")
+            study = cls.__new__(cls)
+            study._begin(space, policy or from_description(first.policy), first, log)
+            study._replay(events[1:])
+            if limits is not None and (study._ledger is None or limits != study._ledger.budget):
+                study._record(Budgeted(limits))
         return study
 
     # -- the fold ----------------------------------------------------------------------------------------------------
@@ -166,6 +169,8 @@ class Study:
             case Asked():
                 self._history = self._history.asked(event, self.space)
                 self._ledger = self.ledger.charged(event.charges).promised(event.proposal.predicted_cost or 0.0, 1)
+            case Charged(charges):
+                self._ledger = self.ledger.charged(charges)
             case Told():
                 promised = self._history.running_trial(event.trial).predicted_cost or 0.0
                 self._history = self._history.told(event)
@@ -185,7 +190,8 @@ class Study:
         if n is not None and (not isinstance(n, int) or n < 1):
             raise InvalidArgument(f"ask: n must be a whole number of at least 1, got {n!r}")
         proposals = self.propose(n or 1, dict)
-        return proposals[0] if n is None else proposals
+        copies = [replace(proposal, config=dict(proposal.config)) for proposal in proposals]  # theirs to alter
+        return copies[0] if n is None else copies
 
     def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
         """For runners: proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
@@ -255,13 +261,13 @@ class Study:
 
         A value that is not a finite number is a failure with that reason. Only what you tell is charged.
         """
-        number = proposal.trial if isinstance(proposal, Proposal) else proposal
+        number = trial_number(proposal)
         self._history.running_trial(number)
         if (value is None) == (failed is None):
             raise InvalidArgument("tell: give either value=... or failed='why', and not both")
         if cost is not None:
-            cost = self.read_cost(cost)
-        outcome = self.read_value(value) if failed is None else Outcome(Status.FAILED, error=str(failed))
+            cost = read_cost(cost)
+        outcome = read_value(value, self.maximize) if failed is None else Outcome(Status.FAILED, error=str(failed))
         return self.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
 
     def record(
@@ -271,34 +277,9 @@ class Study:
         """For runners: an outcome that spent some units. An interrupted one is not an evaluation."""
         account, count = ACCOUNT_OF[outcome.status]
         charges = {account: {**spent, "evaluations": count}, **(overhead or {})}
-        told = Outcome(outcome.status, outcome.value, cost, outcome.error, attributes)
+        told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
         self._record(Told(number, told, charges))
         return self._shown(self._history.trials[number])
-
-    def read_value(self, value: Any) -> Outcome:
-        """An outcome from what an objective returned as its value: minimised inside, failed where it is no number."""
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            return Outcome(
-                Status.FAILED, error=f"the value must be a number, got {type(value).__name__} {value!r:.200}"
-            )
-        if isinstance(value, str | bytes):
-            return Outcome(Status.FAILED, error=f"the value must be a number, got the text {value!r:.200}")
-        if not math.isfinite(number):
-            return Outcome(Status.FAILED, error=f"the value must be finite, got {number}")
-        return Outcome(Status.COMPLETE, value=-number if self.maximize else number)
-
-    @staticmethod
-    def read_cost(cost: Any) -> float:
-        """A cost as a number of the budget's unit."""
-        try:
-            number = float(cost)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not 0.0 <= number < math.inf:
-            raise InvalidArgument(f"cost: expected a finite number of at least 0, got {cost!r:.200}")
-        return number
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -316,6 +297,10 @@ class Study:
     def stop(self) -> None:
         """End the run after the trial that is being evaluated."""
         self.stop_requested = True
+
+    def charge(self, charges: Charges) -> None:
+        """For runners: amounts that belong to no trial."""
+        self._record(Charged(charges))
 
     def begin_run(self) -> None:
         """For runners: forget a `stop` of an earlier run."""
@@ -350,9 +335,9 @@ class Study:
         return None if self._log.name == "memory" else self._log.name
 
     def _shown(self, trial: Trial) -> Trial:
-        if not self.maximize or trial.value is None:
-            return trial
-        return replace(trial, value=-trial.value)
+        """As users see it: in their sign, with a config and attributes of their own."""
+        value = -trial.value if self.maximize and trial.value is not None else trial.value
+        return replace(trial, value=value, config=dict(trial.config), attributes=deepcopy(trial.attributes))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per trial: number, status, value, cost, config.<name>, attributes.<name>, error (needs pandas)."""
@@ -417,6 +402,16 @@ def tune(
         stop_at=stop_at,
     )
     return study.run(objective, progress=progress, callbacks=callbacks)
+
+
+@contextmanager
+def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
+    """A file that turns out to be the wrong one is not held open."""
+    try:
+        yield log
+    except BaseException:
+        log.close()
+        raise
 
 
 def _row(trial: Trial) -> dict[str, Any]:

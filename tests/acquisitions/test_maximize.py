@@ -147,15 +147,54 @@ def test_a_top_beyond_the_bounds_is_met_at_the_bounds():
     np.testing.assert_array_equal(ranking.U[0], [1.0, 0.0])
 
 
-def test_discrete_and_continuous_moves_reach_a_top_that_neither_reaches_alone():
-    """The top is at one of 200 levels and between the points of the pool."""
+@dataclass(frozen=True)
+class Ridge:
+    """Features (level, x, three of a choice): the best x depends on the level, the best level is 137 of 200."""
+
+    def __call__(self, X):
+        return self.with_gradient(X)[0]
+
+    def with_gradient(self, X):
+        level, x, b = X[:, 0] - 137.5 / 200, X[:, 1] - 0.2 - 0.6 * X[:, 0], X[:, 3]
+        slope = np.zeros_like(X)
+        slope[:, 0], slope[:, 1], slope[:, 3] = 1.2e4 * x - 8e4 * level, -2e4 * x, 1.0
+        return -4e4 * level**2 - 1e4 * x**2 + b, slope
+
+
+def test_discrete_and_continuous_moves_take_turns():
+    """The level moves while x is wrong for it, then x follows: one round of each would end beside the top."""
     space = Space(level=Integer(0, 199), x=Real(0.0, 1.0), kind=Choice(["a", "b", "c"]))
-    wanted = {"level": 137, "x": 0.61803, "kind": "b"}
-    hill = Hill(space.features(space.encode(wanted)[None, :])[0], 0.01)
-    ranking = maximize(hill, FreshSpace(space, History(seed=0)), np.empty((0, 3)), np.random.default_rng(0))
+    ranking = maximize(Ridge(), FreshSpace(space, History(seed=0)), np.empty((0, 3)), np.random.default_rng(0))
     config = space.decode(ranking.U[0])
     assert (config["level"], config["kind"]) == (137, "b")
-    assert config["x"] == pytest.approx(0.61803, abs=1e-4)
+    assert config["x"] == pytest.approx(0.2 + 0.6 * 137.5 / 200, abs=1e-4)
+
+
+@dataclass(frozen=True)
+class Bump:
+    """Flat, gradient and all, but for a bump of radius 0.06 around `top`."""
+
+    top: np.ndarray
+
+    def __call__(self, X):
+        return self.with_gradient(X)[0]
+
+    def with_gradient(self, X):
+        inside = np.maximum(1.0 - ((X - self.top) ** 2).sum(axis=1) / 0.06**2, 0.0)
+        return inside**2, -4.0 * inside[:, None] * (X - self.top) / 0.06**2
+
+
+def test_a_bump_beside_an_anchor_is_found_where_no_evenly_spread_point_sees_it():
+    space = Space({f"x{j}": Real(0.0, 1.0) for j in range(4)})
+    fresh, anchor = FreshSpace(space, History(seed=0)), np.full((1, 4), 0.4)
+    bump = Bump(anchor[0] + 0.04)  # 0.08 away, so that the anchor itself sees nothing
+
+    def times_found(anchors):
+        rankings = [maximize(bump, fresh, anchors, np.random.default_rng(seed)) for seed in range(10)]
+        return sum(ranking.utility[0] > 0.99 for ranking in rankings)
+
+    assert times_found(anchor) >= 6
+    assert times_found(np.empty((0, 4))) <= 2
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -195,10 +234,11 @@ def test_where_nothing_is_admissible_the_ranking_is_empty():
     assert ranking.utility.shape == (0,)
 
 
-def test_points_without_a_finite_utility_are_not_ranked():
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_points_without_a_finite_utility_are_not_ranked(bad):
     class Broken(Hill):
         def __call__(self, X):
-            return np.where(X[:, 0] > 0.6, np.nan, super().__call__(X))
+            return np.where(X[:, 0] > 0.6, bad, super().__call__(X))
 
         def with_gradient(self, X):
             return self(X), np.where(X[:, :1] > 0.6, np.nan, super().with_gradient(X)[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -124,14 +125,15 @@ def policy(request) -> Policy:
 
 class TestEveryHistory:
     @pytest.mark.parametrize("scenario", SCENARIOS)
-    def test_it_proposes_fresh_allowed_configs_of_the_space_again_and_again(self, policy, space, scenario):
+    def test_it_proposes_fresh_allowed_configs_of_the_space(self, policy, space, scenario):
         history = history_of(space, *SCENARIOS[scenario])
-        n = min(3, (FINITE_SIZE if space.size else 1000) - len(history.trials))
-        proposals = propose(policy, space, history, n)
+        before = len(history.trials)
+        proposals = propose(policy, space, history, 2)
 
-        assert [proposal.trial for proposal in proposals] == list(range(len(history.trials), len(history.trials) + n))
-        keys = [space.key(proposal.config) for proposal in proposals]
-        assert len({*keys, *(trial.key for trial in history.trials)}) == n + len(history.trials), "all are fresh"
+        assert [proposal.trial for proposal in proposals] == [before, before + 1]
+        keys = {space.key(proposal.config) for proposal in proposals}
+        assert len(keys) == 2
+        assert not keys & {trial.key for trial in history.trials}, "what was tried is not proposed again"
         for proposal in proposals:
             assert space.validate(proposal.config) == proposal.config
             assert space.allows(proposal.config)
@@ -140,41 +142,28 @@ class TestEveryHistory:
             assert cost is None or (math.isfinite(cost) and cost > 0.0)
             json.dumps(dict(proposal.fits), allow_nan=False)
 
-        assert propose(policy, space, history, n) == proposals, "the same history, the same answer"
-
 
 class TestPurity:
-    def some(self, space: ft.Space) -> History:
-        return history_of(space, *SCENARIOS["running, failed, complete"])
-
-    def test_a_fresh_policy_object_gives_the_same_answer(self, policy, space):
-        """Nothing is remembered: another object, or one that has worked on other things since, says the same."""
-        history = self.some(space)
-        first = propose(policy, space, history, 2)
-        propose(policy, space, history_of(space, 5, lambda i: complete(-float(i)), seed=99), 2)
-        rebuilt = from_description(json.loads(json.dumps(describe(policy))))
-        assert propose(policy, space, history, 2) == propose(rebuilt, space, history, 2) == first
-
-    def test_it_does_not_touch_the_history(self, policy, space):
-        history = self.some(space)
+    def test_the_same_history_gives_the_same_answer_and_nothing_else_matters(self, policy, space):
+        """Not the object, nor what it did before, nor the global random states; and none of them changes."""
+        history = history_of(space, *SCENARIOS["running, failed, complete"])
         before = repr(history), [trial.unit.copy() for trial in history.trials], dict(history.fits)
-        propose(policy, space, history, 2)
-        assert (repr(history), dict(history.fits)) == (before[0], before[2])
-        for trial, unit in zip(history.trials, before[1], strict=True):
-            assert np.array_equal(trial.unit, unit)
-
-    def test_it_leaves_the_global_random_states_alone_and_does_not_listen_to_them(self, policy, space):
-        history = self.some(space)
+        rebuilt = from_description(json.loads(json.dumps(describe(policy))))
         answers = []
-        for seed in (1, 2):
+        for seed, one in ((1, policy), (2, policy), (3, rebuilt)):
             np.random.seed(seed)  # noqa: NPY002 - the very state that must not matter
             random.seed(seed)
             numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
-            answers.append(propose(policy, space, history, 2))
+            answers.append(propose(one, space, history, 2))
             after = np.random.get_state()  # noqa: NPY002
             assert all(np.array_equal(a, b) for a, b in zip(numpy_state, after, strict=True))
             assert random.getstate() == python_state
-        assert answers[0] == answers[1]
+            if seed == 1:
+                propose(policy, space, history_of(space, 9, lambda i: complete(-float(i)), seed=99))
+        assert answers[0] == answers[1] == answers[2]
+        assert (repr(history), dict(history.fits)) == (before[0], before[2])
+        for trial, unit in zip(history.trials, before[1], strict=True):
+            assert np.array_equal(trial.unit, unit)
 
     def test_it_is_a_frozen_value_whose_fields_are_its_options(self, policy):
         with pytest.raises((FrozenInstanceError, AttributeError)):
@@ -195,7 +184,7 @@ class TestPurity:
 class TestWholeStudies:
     def test_it_never_repeats_and_numbers_are_consecutive(self, policy, space):
         study = ft.Study(space, "25 evaluations", policy=policy, seed=SEED)
-        for number in range(FINITE_SIZE if space.size else 25):
+        for number in range(FINITE_SIZE if space.size else 14):
             proposal = study.ask()
             assert proposal.trial == number
             if number % 5 == 3:
@@ -209,37 +198,51 @@ class TestWholeStudies:
             with pytest.raises(SpaceExhausted):
                 study.ask()
 
+
+class TestSideBySide:
     @pytest.mark.parametrize("before", [0, 3, 9])
     def test_ask_n_gives_n_distinct_ones(self, policy, space, before):
         """Workers that ask for work get it, in the initial design too: fewer come only when the space runs out."""
-        study = ft.Study(space, "100 evaluations", policy=policy, seed=SEED)
-        for _ in range(before):
-            proposal = study.ask()
-            study.tell(proposal, value=value_at(space, proposal.config))
-        proposals = study.ask(6)
-        assert len(proposals) == 6
-        assert [proposal.trial for proposal in proposals] == list(range(before, before + 6))
-        assert len({space.key(trial.config) for trial in study.trials}) == before + 6
+        history = history_of(space, before, lambda i: complete(math.sin(i)))
+        proposals = propose(policy, space, history, 5)
+        assert [proposal.trial for proposal in proposals] == list(range(before, before + 5))
+        keys = [space.key(proposal.config) for proposal in proposals]
+        assert len({*keys, *(trial.key for trial in history.trials)}) == before + 5
 
-    def test_ask_n_at_the_end_of_a_finite_space_gives_what_is_left(self, policy):
+    def test_at_the_end_of_a_finite_space_there_is_what_is_left(self, policy):
         space = SPACES["finite"]
-        study = ft.Study(space, "100 evaluations", policy=policy, seed=SEED)
-        for _ in range(FINITE_SIZE - 2):
-            proposal = study.ask()
-            study.tell(proposal, value=value_at(space, proposal.config))
-        assert len(study.ask(5)) == 2
-        with pytest.raises(SpaceExhausted):
-            study.ask(5)
+        history = history_of(space, FINITE_SIZE - 2, lambda i: complete(math.sin(i)))
+        proposals = propose(policy, space, history, 5)
+        assert len(proposals) == 2
+        taken = {trial.key for trial in history.trials} | {space.key(proposal.config) for proposal in proposals}
+        assert taken == {space.key(config) for config in space.enumerate()}
+        full = history_of(space, FINITE_SIZE, lambda i: complete(math.sin(i)) if i % 2 else None)
+        assert propose(policy, space, full, 5) == []
 
-    def test_one_by_one_and_pending_they_spread_out(self, policy, space):
-        """Twelve workers start one after the other; none gets the point of another."""
-        study = ft.Study(space, "100 evaluations", policy=policy, seed=SEED)
-        for _ in range(4):
-            proposal = study.ask()
-            study.tell(proposal, value=value_at(space, proposal.config))
-        for _ in range(12):
-            study.ask()
-        assert len({space.key(trial.config) for trial in study.trials}) == 16
+    @pytest.mark.parametrize("at_once", [True, False], ids=["ask(4)", "four asks"])
+    def test_what_runs_side_by_side_is_spread_out(self, policy, at_once):
+        """A policy that overlooks what is running proposes its favourite point again, a hair's breadth away."""
+        space = SPACES["continuous"]
+        for seed in (1, 2, 5):
+            study = ft.Study(space, "100 evaluations", policy=policy, seed=seed)
+            for proposal in study.ask(8):
+                study.tell(proposal, value=value_at(space, proposal.config))
+            running = study.ask(4) if at_once else [study.ask() for _ in range(4)]
+            U = space.encode_many(proposal.config for proposal in running)
+            distances = np.linalg.norm(U[:, None] - U[None, :], axis=2)[np.triu_indices(4, 1)]
+            assert distances.min() > 2e-4
+
+
+def test_sobol_walks_along_one_sequence_however_it_is_asked():
+    """Of 16 consecutive points of a Sobol sequence each sixteenth of the line holds one, in one ask or in many."""
+    space = ft.Space(x=ft.Real(0, 1))
+    one_by_one = ft.Study(space, "100 evaluations", policy="sobol", seed=SEED)
+    xs = [one_by_one.ask().config["x"] for _ in range(32)]
+    for start in (0, 16):
+        assert sorted(int(16 * x) for x in xs[start : start + 16]) == list(range(16))
+    assert sorted(int(32 * x) for x in xs) == list(range(32))
+    in_batches = ft.Study(space, "100 evaluations", policy="sobol", seed=SEED)
+    assert [proposal.config["x"] for n in (5, 1, 20, 6) for proposal in in_batches.ask(n)] == xs
 
 
 REPLAY = """
@@ -264,22 +267,21 @@ def test_replayed_in_another_process_every_policy_asks_for_the_same(tmp_path):
     for name, policy in POLICIES.items():
         for kind, space in SPACES.items():
             path = tmp_path / f"{name} {kind}.db"
-            study = ft.Study(space, "100 evaluations", policy=policy, seed=SEED)
-            stored = ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path)
-            for number in range(9):
-                for one in (study, stored):
-                    proposal = one.ask()
+            with ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path) as stored:
+                for number in range(8):
+                    proposal = stored.ask()
                     if number == 4:
-                        one.tell(proposal, failed="boom", cost=0.5)
+                        stored.tell(proposal, failed="boom", cost=0.5)
                     else:
-                        one.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
-            stored.close()
-            steps = []
-            for _ in range(2):
-                proposal = study.ask()
-                steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
-                study.tell(proposal, value=0.25, cost=2.0)
-            steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
+                        stored.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
+            shutil.copy(path, tmp_path / "here.db")
+            with ft.Study.resume(tmp_path / "here.db") as study:
+                steps = []
+                for _ in range(2):
+                    proposal = study.ask()
+                    steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
+                    study.tell(proposal, value=0.25, cost=2.0)
+                steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
             paths.append(path)
             expected.append(steps)
     child = subprocess.run(

@@ -15,7 +15,7 @@ def rosenbrock(low: float, high: float):
     """The valley of Rosenbrock on [low, high]^p, in unit coordinates; its optimum is where all x are 1."""
     width = high - low
 
-    def function(U):
+    def function(U, rows=None):
         X = low + width * U
         rise = X[:, 1:] - X[:, :-1] ** 2
         f = (100.0 * rise**2 + (1.0 - X[:, :-1]) ** 2).sum(axis=1)
@@ -30,7 +30,7 @@ def rosenbrock(low: float, high: float):
 def quadratic(A: np.ndarray, centre: np.ndarray):
     """|A (u - centre)|^2 / 2."""
 
-    def function(U):
+    def function(U, rows=None):
         R = (U - centre) @ A.T
         return 0.5 * (R**2).sum(axis=1), R @ A
 
@@ -92,7 +92,7 @@ def test_the_optimum_of_a_long_narrow_bowl_is_found():
 def test_no_row_ends_above_its_start_or_outside_the_box(rounds):
     """Whatever the number of rounds, on a function with many valleys, and the value is that of the point."""
 
-    def waves(X):
+    def waves(X, rows=None):
         return np.sin(25.0 * X).sum(axis=1) + X[:, 0], 25.0 * np.cos(25.0 * X) + np.eye(X.shape[1])[0]
 
     starts = np.random.default_rng(rounds).random((64, 3))
@@ -105,11 +105,11 @@ def test_no_row_ends_above_its_start_or_outside_the_box(rounds):
 def test_the_function_is_only_asked_about_points_in_the_box():
     asked = []
 
-    def tilted(X):
+    def tilted(X, rows=None):
         asked.append(X.copy())
         return (X - 1.5).sum(axis=1) + ((X - 0.4) ** 2).sum(axis=1), 1.0 + 2.0 * (X - 0.4)
 
-    minimize_rows(tilted, np.random.default_rng(0).random((10, 4)))
+    minimize_rows(tilted, np.random.default_rng(0).uniform(-1.0, 2.0, (10, 4)))
     assert all(((X >= 0.0) & (X <= 1.0)).all() for X in asked)
 
 
@@ -117,7 +117,7 @@ def test_the_number_of_calls_is_at_most_the_number_of_rounds():
     calls = 0
     function = rosenbrock(-2.0, 2.0)
 
-    def counted(X):
+    def counted(X, rows=None):
         nonlocal calls
         calls += 1
         return function(X)
@@ -136,7 +136,7 @@ def test_a_row_ends_alone_where_it_ends_among_others():
     """Rows that finish early, late, never, or are not finite do not change what becomes of the others."""
     smooth = rosenbrock(-2.0, 2.0)
 
-    def function(X):
+    def function(X, rows=None):
         f, G = smooth(X)
         lost = X[:, 0] > 0.98
         return np.where(lost, np.nan, f), np.where(lost[:, None], np.nan, G)
@@ -151,11 +151,26 @@ def test_a_row_ends_alone_where_it_ends_among_others():
         np.testing.assert_allclose(value, alone_value[0], rtol=1e-7, atol=1e-12)
 
 
+def test_each_row_may_have_a_function_of_its_own():
+    """The function is told which start a row came from, whichever rows have finished before it."""
+    rng = np.random.default_rng(0)
+    centres, steepness = rng.random((30, 3)), 10.0 ** rng.uniform(-3.0, 2.0, 30)
+    centres[4] = starts_at = np.full(3, 0.5)  # finished before it begins
+
+    def function(X, rows):
+        gap = X - centres[rows]
+        return steepness[rows] * (gap**2).sum(axis=1), 2.0 * steepness[rows, None] * gap
+
+    points, values = minimize_rows(function, np.tile(starts_at, (30, 1)), rounds=500, ftol=0.0, gtol=1e-9)
+    np.testing.assert_allclose(points, centres, atol=1e-4)
+    np.testing.assert_allclose(values, function(points, np.arange(30))[0])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_wall_of_values_that_are_not_finite_is_backed_away_from(bad):
     """The optimum lies beside a region without values; the way there leads through it and must be shortened."""
 
-    def function(X):
+    def function(X, rows=None):
         beyond = X[:, 0] > 0.7
         f, G = ((X - 0.65) ** 2).sum(axis=1) * 50.0, 100.0 * (X - 0.65)
         return np.where(beyond, bad, f), np.where(beyond[:, None], np.nan, G)
@@ -169,7 +184,7 @@ def test_a_wall_of_values_that_are_not_finite_is_backed_away_from(bad):
 def test_minus_infinity_is_not_taken_for_a_gain():
     """A value that is not finite says that something broke, not that the optimum was found."""
 
-    def function(X):
+    def function(X, rows=None):
         broken = X[:, 0] < 0.1
         return np.where(broken, -np.inf, X[:, 0]), np.ones_like(X)
 
@@ -179,7 +194,7 @@ def test_minus_infinity_is_not_taken_for_a_gain():
 
 
 def test_a_start_without_a_finite_value_is_given_back_as_it_is():
-    def nowhere(X):
+    def nowhere(X, rows=None):
         return np.full(len(X), np.nan), np.full(X.shape, np.nan)
 
     starts = np.random.default_rng(0).random((3, 2))
@@ -189,7 +204,7 @@ def test_a_start_without_a_finite_value_is_given_back_as_it_is():
 
 
 def test_gradients_that_are_not_finite_where_the_value_is_end_the_row_and_not_the_run():
-    def function(X):
+    def function(X, rows=None):
         G = 2.0 * (X - 0.3)
         G[X[:, 0] > 0.8] = np.nan
         return ((X - 0.3) ** 2).sum(axis=1), G
@@ -209,7 +224,7 @@ def test_the_memory_of_the_caller_is_left_alone():
 
 @pytest.mark.parametrize(("b", "p"), [(0, 3), (4, 0), (0, 0)])
 def test_no_rows_or_no_coordinates_are_answered_with_as_many(b, p):
-    def flat(X):
+    def flat(X, rows=None):
         return np.ones(len(X)), np.zeros_like(X)
 
     points, values = minimize_rows(flat, np.empty((b, p)))
@@ -220,5 +235,5 @@ def test_no_rows_or_no_coordinates_are_answered_with_as_many(b, p):
 
 def test_a_flat_function_leaves_every_row_at_its_start():
     starts = np.random.default_rng(0).random((5, 3))
-    points, _ = minimize_rows(lambda X: (np.ones(len(X)), np.zeros_like(X)), starts)
+    points, _ = minimize_rows(lambda X, rows: (np.ones(len(X)), np.zeros_like(X)), starts)
     np.testing.assert_array_equal(points, starts)

@@ -37,6 +37,9 @@ HOSTILE = {
     "both": np.append(np.linspace(0.0, 1.0, 19), [1e9, -1e9]),
     "1e300": 1e300 * np.linspace(-1.0, 1.0, 11),
     "the largest floats": np.finfo(float).max * np.linspace(-1.0, 1.0, 11),
+    "two near the largest float": np.array([1.6e308, 1.7e308]),
+    "one such twice": np.full(2, 1.7e308),
+    "both ends of the floats": np.array([-1.7e308, 1.7e308, 1.7e308]),
     "1e-300": 1e-300 * np.linspace(-1.0, 1.0, 11),
     "a spread of 1e-178": np.array([-1.0, 0.0, 0.0, 4e-178, 1.0, 1.0]),
     "denormal": 5e-324 * np.arange(11),
@@ -79,7 +82,7 @@ def test_the_inverse_of_any_posterior_mean_is_finite_and_in_order(y, means):
     """A surrogate may predict anything; its prediction is shown in the user's units."""
     values = Warp.of(y).inverse(np.sort(means))
     assert np.isfinite(values).all()
-    assert (np.diff(values) >= 0.0).all()
+    assert (values[1:] >= values[:-1]).all()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -152,3 +155,10 @@ def test_one_warp_serves_values_it_has_not_seen():
     warped = warp(grid)
     assert (np.diff(warped) > 0.0).all()
     np.testing.assert_allclose(warp.inverse(warped), grid, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_posterior_mean_on_hostile_values_leads_beyond_the_floats(name):
+    values = Warp.of(HOSTILE[name]).inverse(np.array([-1e6, -1e3, -30.0, 0.0, 30.0, 1e3, 1e6]))
+    assert np.isfinite(values).all()
+    assert (values[1:] >= values[:-1]).all()

@@ -10,7 +10,7 @@ Symbols: U (m, p) unit coordinates, one per parameter; X (m, f) features, what t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from farthing.acquisitions.improvement import Acquisition
 from farthing.designs.filling import sobol
-from farthing.numerics.optimize import minimize_rows
+from farthing.numerics.optimize import Rows, minimize_rows
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Utility = Callable[[Array], Array]
 
 POOL = 512
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
@@ -71,8 +72,13 @@ def maximize(
     utility = _utility(acquisition, domain, U)
     if np.any(utility > -np.inf):
         starts = np.unique(np.concatenate([_top(utility[: len(spread)]), len(spread) + _top(utility[len(spread) :])]))
-        polished, gained = _polish(acquisition, domain, U[starts], utility[starts])
+        polished, gained = stepped(acquisition, domain, U[starts], utility[starts], uphill(acquisition))
         U, utility = np.concatenate([polished, U]), np.concatenate([gained, utility])
+    return ranked(U, utility)
+
+
+def ranked(U: Array, utility: Array) -> Ranking:
+    """Points by decreasing utility, the inadmissible ones left out."""
     order = np.argsort(-utility, kind="stable")
     order = order[utility[order] > -np.inf]
     return Ranking(U[order], utility[order])
@@ -92,9 +98,9 @@ def perturbed(anchors: Array, levels: Sequence[int | None], rng: np.random.Gener
     return np.clip(moved, 0.0, 1.0)
 
 
-def _utility(acquisition: Acquisition, domain: Domain, U: Array) -> Array:
+def _utility(utility: Utility, domain: Domain, U: Array) -> Array:
     """Utility (m,), -inf where a point is not admissible."""
-    values = acquisition(domain.features(U))
+    values = utility(domain.features(U))
     return np.where(domain.admissible(U) & np.isfinite(values), values, -np.inf)
 
 
@@ -104,38 +110,48 @@ def _top(utility: Array) -> NDArray[np.intp]:
     return order[utility[order] > -np.inf]
 
 
-def _polish(acquisition: Acquisition, domain: Domain, U: Array, utility: Array) -> tuple[Array, Array]:
-    U, utility = U.copy(), utility.copy()
+def stepped(
+    utility: Utility, domain: Domain, U: Array, values: Array, climb: Callable[[Domain, Array], Array]
+) -> tuple[Array, Array]:
+    """Rows U (b, p) of the given values, improved by `climb` and by discrete moves in turn until neither gains."""
+    U, values = U.copy(), values.copy()
     rows = np.arange(len(U))
     has_continuous = any(count is None for count in domain.levels)
     has_discrete = any(count is not None for count in domain.levels)
     for _ in range(TURNS):
-        before = utility[rows].copy()
+        before = values[rows].copy()
         if has_continuous:
-            _climb(acquisition, domain, U, utility, rows)
+            _keep_better(utility, domain, U, values, rows, domain.snap(climb(domain, U[rows])))
         if not has_discrete:
             break
-        _step(acquisition, domain, U, utility, rows)
-        rows = rows[utility[rows] > before + WORTH]
+        _step(utility, domain, U, values, rows)
+        rows = rows[values[rows] > before + WORTH]
         if not len(rows):
             break
-    return U, utility
+    return U, values
 
 
-def _climb(acquisition: Acquisition, domain: Domain, U: Array, utility: Array, rows: NDArray[np.intp]) -> None:
-    """Move the continuous coordinates of the rows uphill; keep a move only where it is admissible and better."""
+def uphill(acquisition: Acquisition) -> Callable[[Domain, Array], Array]:
+    """The climb of an acquisition over the continuous coordinates, all rows at once."""
 
-    def descent(V: Array) -> tuple[Array, Array]:
-        values, slopes = acquisition.with_gradient(domain.features(V))
-        return -values, -domain.pull(V, slopes)
+    def climb(domain: Domain, U: Array) -> Array:
+        def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
+            values, slopes = acquisition.with_gradient(domain.features(V))
+            return -values, -domain.pull(V, slopes)
 
-    points, values = minimize_rows(descent, U[rows], rounds=ROUNDS, ftol=WORTH)
-    points = domain.snap(points)
-    better = (-values > utility[rows]) & domain.admissible(points)
-    U[rows[better]], utility[rows[better]] = points[better], -values[better]
+        return minimize_rows(descent, U, rounds=ROUNDS, ftol=WORTH)[0]
+
+    return climb
 
 
-def _step(acquisition: Acquisition, domain: Domain, U: Array, utility: Array, rows: NDArray[np.intp]) -> None:
+def _keep_better(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows, moved: Array) -> None:
+    """Take over the moved rows where they are admissible and better."""
+    reached = _utility(utility, domain, moved)
+    better = reached > values[rows]
+    U[rows[better]], values[rows[better]] = moved[better], reached[better]
+
+
+def _step(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows) -> None:
     """Take the best move of one discrete coordinate for each row, again and again while it gains."""
     while len(rows):
         neighbours = [domain.neighbours(U[row]) for row in rows]
@@ -143,11 +159,11 @@ def _step(acquisition: Acquisition, domain: Domain, U: Array, utility: Array, ro
         if not len(owners):
             return
         moves = np.concatenate(neighbours)
-        values = _utility(acquisition, domain, moves)
+        reached = _utility(utility, domain, moves)
         gained = np.zeros(len(rows), dtype=bool)
         for k, row in enumerate(rows):
             own = np.flatnonzero(owners == k)
-            best = own[np.argmax(values[own])] if len(own) else -1
-            if best >= 0 and values[best] > utility[row] + WORTH:
-                U[row], utility[row], gained[k] = moves[best], values[best], True
+            best = own[np.argmax(reached[own])] if len(own) else -1
+            if best >= 0 and reached[best] > values[row] + WORTH:
+                U[row], values[row], gained[k] = moves[best], reached[best], True
         rows = rows[gained]

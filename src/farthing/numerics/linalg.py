@@ -12,14 +12,15 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 Array = NDArray[np.float64]
 
-FIRST_JITTER = 1e-10  # relative to the mean of the diagonal
+FIRST_JITTER = 1e-10  # relative to the scale of the matrix
 LAST_JITTER = 1e-2
 
 
-def cholesky(K: Array) -> Array:
+def cholesky(K: Array, scale: float | None = None) -> Array:
     """The lower factor of K, with the smallest added diagonal of a growing sequence that makes it exist.
 
-    Only the lower triangle of K is read. Raises FloatingPointError when K holds no finite matrix at all.
+    What is added is a share of `scale`, by default of the mean of the diagonal. Only the lower triangle of K is read.
+    Raises FloatingPointError when K holds no finite matrix at all.
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
@@ -27,7 +28,8 @@ def cholesky(K: Array) -> Array:
     L, info = dpotrf(K, lower=1, clean=1)
     if info == 0 and np.isfinite(L.diagonal()).all():  # LAPACK lets some NaN through
         return np.asarray(L)
-    scale = float(np.mean(np.diag(K)))
+    if scale is None:
+        scale = float(np.mean(np.diag(K)))
     jitter = FIRST_JITTER
     while np.isfinite(scale) and jitter <= LAST_JITTER:
         L, info = dpotrf(K + np.diag(np.full(len(K), jitter * scale)), lower=1, clean=1)
@@ -43,11 +45,13 @@ def extend_cholesky(L: Array, K_cross: Array, K_new: Array) -> Array:
     K_cross (n, m), K_new (m, m).
     """
     n, m = K_cross.shape
+    if m == 0:
+        return L
     below = forward(L, K_cross)  # (n, m)
     grown = np.zeros((n + m, n + m), order="F")
     grown[:n, :n] = L
     grown[n:, :n] = below.T
-    grown[n:, n:] = cholesky(K_new - below.T @ below)
+    grown[n:, n:] = cholesky(K_new - below.T @ below, scale=float(np.mean(np.diag(K_new))))
     return grown
 
 

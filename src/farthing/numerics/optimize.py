@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Function = Callable[[Array], tuple[Array, Array]]
+Rows = NDArray[np.intp]
+Function = Callable[[Array, Rows], tuple[Array, Array]]
 
 MEMORY = 6
 SUFFICIENT_DECREASE = 1e-4
@@ -35,7 +36,7 @@ class _State:
     G: Array
     S: Array
     Y: Array
-    rows: NDArray[np.intp]  # where each row came from
+    rows: Rows  # the start each row came from
 
     def keep(self, mask: Mask) -> _State:
         return _State(
@@ -49,18 +50,19 @@ def minimize_rows(
 ) -> tuple[Array, Array]:
     """The points (b, p) and values (b,) that L-BFGS in the unit box reaches from each start; never above the start.
 
-    `function` maps (m, p) to values (m,) and gradients (m, p). A row ends when its projected gradient is below gtol,
+    `function` maps points (m, p) and the numbers (m,) of their starts to values (m,) and gradients (m, p).
+    A row ends when its projected gradient is below gtol,
     when an accepted step gains less than ftol, or after `rounds` evaluations of all rows.
 
-    >>> def bowl(X): return ((X - 0.3) ** 2).sum(axis=1), 2 * (X - 0.3)
+    >>> def bowl(X, rows): return ((X - 0.3) ** 2).sum(axis=1), 2 * (X - 0.3)
     >>> points, values = minimize_rows(bowl, np.array([[0.9, 0.1], [0.0, 1.0]]))
     >>> points.round(3).tolist()
     [[0.3, 0.3], [0.3, 0.3]]
     """
     X = np.clip(starts, 0.0, 1.0)
-    f, G = function(X)
-    points, values = X.copy(), f.copy()
     b, p = X.shape
+    f, G = function(X, np.arange(b))
+    points, values = X.copy(), f.copy()
     state = _State(X, f, G, np.zeros((MEMORY, b, p)), np.zeros((MEMORY, b, p)), np.arange(b))
     state = state.keep(np.isfinite(f) & (_projected(X, G) > gtol))
     D = _direction(state)
@@ -69,7 +71,7 @@ def minimize_rows(
         if not len(state.rows):
             break
         X_new = np.clip(state.X + step[:, None] * D, 0.0, 1.0)
-        f_new, G_new = function(X_new)
+        f_new, G_new = function(X_new, state.rows)
         move = X_new - state.X
         promised = np.einsum("ij,ij->i", state.G, move)
         taken = f_new <= state.f + SUFFICIENT_DECREASE * np.minimum(promised, 0.0)

@@ -6,13 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.policies.carbo import CArBO
+from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
+from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.protocol import Policy, describe
 from farthing.policies.sampling import Random, Sobol
 
-__all__ = ["EI", "Policy", "Random", "Sobol", "describe", "from_description", "policy_of"]
+__all__ = [
+    "CEI",
+    "EI",
+    "CArBO",
+    "EIAlpha",
+    "EICool",
+    "EIpu",
+    "Policy",
+    "Random",
+    "Sobol",
+    "describe",
+    "from_description",
+    "policy_of",
+]
 
-BY_NAME: Mapping[str, type[Policy]] = {kind.name: kind for kind in (Random, Sobol, EI)}
+BY_NAME: Mapping[str, type[Policy]] = {
+    kind.name: kind for kind in (CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+}
 
 
 def policy_of(policy: str | Policy) -> Policy:

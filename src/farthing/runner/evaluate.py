@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.reading import read_cost, read_value
 from farthing.study import Objective, Study
 from farthing.trial import Config, Outcome, Status
 
@@ -40,16 +41,16 @@ def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation:
 
 def _read(study: Study, returned: Any) -> Evaluation:
     if not isinstance(returned, Mapping):
-        return Evaluation(study.read_value(returned))
+        return Evaluation(read_value(returned, study.maximize))
     rest = {str(name): item for name, item in returned.items() if name not in ("value", "cost")}
     if "value" not in returned:
         error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
         return Evaluation(Outcome(Status.FAILED, error=error), attributes=rest)
-    outcome, cost = study.read_value(returned["value"]), returned.get("cost")
+    outcome, cost = read_value(returned["value"], study.maximize), returned.get("cost")
     if cost is None:
         return Evaluation(outcome, attributes=rest)
     try:
-        return Evaluation(outcome, study.read_cost(cost), rest)
+        return Evaluation(outcome, read_cost(cost), rest)
     except InvalidArgument as error:
         return Evaluation(Outcome(Status.FAILED, error=str(error)), attributes=rest)
 

@@ -28,6 +28,7 @@ class Progress(Protocol):
     ) -> None: ...
     def asked(self, proposal: Proposal) -> None: ...
     def told(self, trial: Trial) -> None: ...
+    def ended(self, message: str) -> None: ...
 
 
 def progress_for(study: Study, wanted: bool | None, stream: TextIO | None = None) -> Progress:
@@ -55,6 +56,9 @@ class Silent:
     def told(self, trial: Trial) -> None:
         pass
 
+    def ended(self, message: str) -> None:
+        pass
+
 
 class Lines(Silent):
     """One plain line for each trial that ends."""
@@ -68,6 +72,10 @@ class Lines(Silent):
         cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
         line = f"trial {trial.number}: {ended}{cost}; {summary(self._study)}"
         self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def ended(self, message: str) -> None:
+        self._stream.write(message + "\n")
         self._stream.flush()
 
 
@@ -85,7 +93,12 @@ class Live(Silent):
         from rich.live import Live as RichLive
 
         console = Console(file=self._stream)
-        self._live = RichLive(get_renderable=self._line, console=console, refresh_per_second=REFRESH_PER_SECOND)
+        self._live = RichLive(
+            get_renderable=self._line,
+            console=console,
+            refresh_per_second=REFRESH_PER_SECOND,
+            redirect_stdout=sys.stdout.isatty(),  # print above the line on a terminal, but never out of a file
+        )
         self._live.start()
         return self
 
@@ -98,6 +111,9 @@ class Live(Silent):
 
     def told(self, trial: Trial) -> None:
         self._proposal, self._since = None, time.perf_counter()
+
+    def ended(self, message: str) -> None:
+        self._live.console.print(message, markup=False, highlight=False, soft_wrap=True)
 
     def _line(self) -> Text:
         from rich.text import Text

@@ -110,28 +110,43 @@ class GP:
         """Noise variance in the units of y squared."""
         return float(np.exp(self.hyperparameters.log_noise)) * self.variance
 
+    @property
+    def least_variance(self) -> float:
+        """Below, a posterior variance is rounding."""
+        return self.variance * TINY_VARIANCE
+
+    def cross(self, X: Array) -> tuple[Array, Array, Array]:
+        """Between X (m, f) and the data: k (m, n), decay (m, n); and X divided by the length-scales."""
+        A = X / self.scales
+        return *matern52_with_decay(squared_distances(A, self._scaled)), A
+
+    def left_over(self, V: Array) -> Array:
+        """Posterior variance (m,) from V = L^-1 k' (n, m)."""
+        return np.asarray(self.variance * np.maximum(1.0 - np.einsum("ij,ij->j", V, V), TINY_VARIANCE))
+
+    def pull(self, A: Array, weights: Array) -> Array:
+        """Gradient (m, f) by X of sum_j w_j k(x, x_j), for weights w already multiplied by decay, (m, n)."""
+        pulled = weights @ self._scaled_with_one  # (m, f + 1)
+        return np.asarray((pulled[:, :-1] - pulled[:, -1:] * A) / self.scales)
+
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and variance (m,) at X (m, f)."""
         K = matern52(squared_distances(X / self.scales, self._scaled))
-        V = forward(self.L, K.T)
-        explained = np.einsum("ij,ij->j", V, V)
-        return self.mean + K @ self.alpha, self.variance * np.maximum(1.0 - explained, TINY_VARIANCE)
+        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        m, A = len(X), X / self.scales
-        K, decay = matern52_with_decay(squared_distances(A, self._scaled))
+        K, decay, A = self.cross(X)
         V = forward(self.L, K.T)
-        explained = np.einsum("ij,ij->j", V, V)
-        weights = np.concatenate([decay * self.alpha, decay * backward(self.L, V).T])  # (2m, n)
-        pulled = weights @ self._scaled_with_one  # (2m, f + 1)
-        slope = (pulled[:, :-1] - pulled[:, -1:] * np.concatenate([A, A])) / self.scales
-        free = (1.0 - explained > TINY_VARIANCE)[:, None]
+        variance = self.left_over(V)
+        both = np.concatenate([decay * self.alpha, decay * backward(self.L, V).T])  # (2m, n)
+        mean_slope, explained_slope = np.split(self.pull(np.concatenate([A, A]), both), 2)
+        free = (variance > self.least_variance)[:, None]
         return (
             self.mean + K @ self.alpha,
-            self.variance * np.maximum(1.0 - explained, TINY_VARIANCE),
-            slope[:m],
-            np.where(free, -2.0 * self.variance * slope[m:], 0.0),
+            variance,
+            mean_slope,
+            np.where(free, -2.0 * self.variance * explained_slope, 0.0),
         )
 
     def covariance(self, X: Array) -> tuple[Array, Array]:

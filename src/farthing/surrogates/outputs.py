@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 POWERS = np.linspace(-1.0, 2.0, 31)
-LARGEST = 1e60  # of |z|: the cube of it is still a float
+LARGEST = 1e40  # of |z|: the square of its cube is still a float
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Warp:
         [-2.48, -0.94, 0.0, 0.49, 4.91]
         """
         y = np.asarray(y, dtype=np.float64)
-        median = float(np.median(y))
+        median = 2.0 * float(np.median(0.5 * y))  # halves, so that no sum overflows
         spread = _spread(y, median)
         return cls(median, spread, _most_normal(_scaled(y, median, spread)))
 
@@ -52,7 +52,9 @@ class Warp:
         """Values from warped ones; beyond the range of the warp, its end."""
         above = _undo(np.maximum(warped, 0.0), self.power)
         below = _undo(np.maximum(-warped, 0.0), 2.0 - self.power)
-        return np.asarray(self.median + self.spread * (above - below))
+        with np.errstate(over="ignore"):
+            y = self.median + self.spread * (above - below)
+        return np.asarray(np.clip(y, -np.finfo(float).max, np.finfo(float).max))
 
 
 def _scaled(y: Array, median: float, spread: float) -> Array:
@@ -63,9 +65,10 @@ def _scaled(y: Array, median: float, spread: float) -> Array:
 def _spread(y: Array, median: float) -> float:
     """Median distance to the median of the values below it, else of all others, else their size, else 1."""
     half = 0.5 * y - 0.5 * median  # the difference itself may overflow
-    for distances in (-half[half < 0.0], np.abs(half)[half != 0.0], np.abs(y[y != 0.0])):
+    floats = np.finfo(float)
+    for distances in (-half[half < 0.0], np.abs(half)[half != 0.0], 0.5 * np.abs(y[y != 0.0])):
         if len(distances):
-            return max(2.0 * float(np.median(distances)), float(np.finfo(float).tiny))
+            return min(max(2.0 * float(np.median(distances)), float(floats.tiny)), float(floats.max))
     return 1.0
 
 

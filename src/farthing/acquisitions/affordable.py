@@ -1,0 +1,75 @@
+"""What the rest of the budget can pay for.
+
+Symbols: R what remains, mu and s^2 the mean and variance of log cost at x, z = (log R - mu) / s.
+The stage value of Astudillo et al. 2021, EI * P(cost <= R), is in logarithms log EI + log Phi(z). Far from the end of a
+budget the second term is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.maximize import Domain
+from farthing.numerics.normal import LOG_SQRT_2PI
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class IfAffordable:
+    """An acquisition plus the log probability that the rest of the budget pays for the point."""
+
+    improvement: Acquisition
+    log_cost: Surrogate
+    log_remaining: float
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        mean, variance = self.log_cost.predict(X)
+        return np.asarray(self.improvement(X) + log_ndtr((self.log_remaining - mean) / np.sqrt(variance)))
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, f): d log Phi(z) = phi(z) / Phi(z) dz."""
+        value, slope = self.improvement.with_gradient(X)
+        mean, variance, mean_slope, variance_slope = self.log_cost.predict_with_gradient(X)
+        s = np.sqrt(variance)
+        z = (self.log_remaining - mean) / s
+        log_chance = log_ndtr(z)
+        hazard = np.exp(-0.5 * z * z - LOG_SQRT_2PI - log_chance)
+        z_slope = -mean_slope / s[:, None] - (0.5 * z / variance)[:, None] * variance_slope
+        return value + log_chance, slope + hazard[:, None] * z_slope
+
+
+@dataclass(frozen=True)
+class AffordableDomain:
+    """A domain without the points whose predicted cost is above what remains."""
+
+    domain: Domain
+    log_cost: Surrogate
+    log_remaining: float
+
+    @property
+    def levels(self) -> tuple[int | None, ...]:
+        return tuple(self.domain.levels)
+
+    def snap(self, U: Array) -> Array:
+        return self.domain.snap(U)
+
+    def features(self, U: Array) -> Array:
+        return self.domain.features(U)
+
+    def pull(self, U: Array, G: Array) -> Array:
+        return self.domain.pull(U, G)
+
+    def neighbours(self, u: Array) -> Array:
+        return self.domain.neighbours(u)
+
+    def admissible(self, U: Array) -> Mask:
+        mean = self.log_cost.predict(self.domain.features(U))[0]
+        return np.asarray(self.domain.admissible(U) & (mean <= self.log_remaining))

@@ -1,0 +1,46 @@
+"""Expected improvement averaged over fantasies, for several evaluations side by side.
+
+CArBO, Algorithm 3, line 12: the mean over fantasies i of EI(x | X, Y_i), in logarithms
+    log mean EI = log s + log sum_i h(z_i) - log k,      z_i = (t_i - mu_i) / s
+    gradient    = sum_i w_i [(1 - z_i r_i) ds / s - r_i dmu_i / s],      w = softmax(log h(z)), r = h' / h.
+With one fantasy it is log EI itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from farthing.numerics.normal import log_h
+from farthing.surrogates.fantasies import Fantasies
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MeanLogEI:
+    """log of the expected improvement, averaged over what running evaluations may turn out to be."""
+
+    fantasies: Fantasies
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        means, variance = self.fantasies.predict(X)
+        s = np.sqrt(variance)
+        log_each = log_h((self.fantasies.targets - means) / s[:, None])[0]  # (m, k)
+        return np.asarray(np.log(s) + logsumexp(log_each, axis=1) - np.log(means.shape[1]))
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, f)."""
+        means, variance, variance_slope, pull = self.fantasies.predict_with_pull(X)
+        s = np.sqrt(variance)
+        z = (self.fantasies.targets - means) / s[:, None]
+        log_each, ratio = log_h(z)
+        log_sum = logsumexp(log_each, axis=1)
+        weight = np.exp(log_each - log_sum[:, None])  # (m, k)
+        along_s = (0.5 * np.sum(weight * (1.0 - z * ratio), axis=1) / variance)[:, None] * variance_slope
+        slope = along_s - pull(weight * ratio / s[:, None])
+        return np.asarray(np.log(s) + log_sum - np.log(means.shape[1])), slope

@@ -1,0 +1,142 @@
+"""Improvement weighed against cost, in logarithms.
+
+Symbols: e(x) = log EI(x), c(x) = mean of log cost at x, lambda the tradeoff in [0, 1].
+    EI per cost^alpha (CEI, Eq. 1; alpha = 0 is EI, 1 is EIpu):   e(x) - alpha c(x)
+    contextual EI (CEI, Eq. 2):   the least c(x) subject to e(x) >= max e + log(1 - lambda)
+
+Cost is unknown and we weigh by exp(mean of log cost), its median: neither a reward (E[1 / c^alpha]) nor a penalty
+(1 / E[c]^alpha) for not knowing it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped
+from farthing.numerics.optimize import Function, Rows, minimize_rows
+
+Array = NDArray[np.float64]
+
+TIE = 1e-6  # log costs closer than this are equal, and the larger EI decides
+DEEPEST = 50.0  # how far below the best log EI still counts when it decides a tie
+STARTS = 4
+OUTER = 5  # rounds of the augmented Lagrangian
+INNER = 10  # of L-BFGS in each
+FIRST_PENALTY, PENALTY_GROWTH = 10.0, 3.0
+MARGIN = 1e-5  # the constraint is aimed at from inside by this much of log EI
+NO_INFLUENCE = 1e-9  # a slope of log cost that is rounding
+ON_THE_WAY = np.linspace(1.0, 0.0, 17)[:, None, None]  # shares of a move tried when its end is not feasible
+
+
+@dataclass(frozen=True)
+class PerCost:
+    """log EI - alpha log cost."""
+
+    improvement: Acquisition
+    log_cost: Surrogate
+    alpha: float
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        return self.improvement(X) - self.alpha * self.log_cost.predict(X)[0]
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, f)."""
+        value, slope = self.improvement.with_gradient(X)
+        log_cost, _, log_cost_slope, _ = self.log_cost.predict_with_gradient(X)
+        return value - self.alpha * log_cost, slope - self.alpha * log_cost_slope
+
+
+@dataclass(frozen=True)
+class Contextual:
+    """The utility whose maximum is contextual EI: minus log cost where EI is high enough, else -inf.
+
+    Ties in cost are broken by EI, whose whole range weighs less than TIE.
+    """
+
+    improvement: Acquisition
+    log_cost: Surrogate
+    best: float  # max e
+    threshold: float  # max e + log(1 - lambda)
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        return self.of(self.improvement(X), self.log_cost.predict(X)[0])
+
+    def of(self, log_ei: Array, log_cost: Array) -> Array:
+        """Utility from log EI and log cost, (m,) each."""
+        bonus = TIE * np.maximum((log_ei - self.best) / DEEPEST, -1.0)
+        return np.where(log_ei >= self.threshold, bonus - log_cost, -np.inf)
+
+    def climb(self, domain: Domain, U: Array) -> Array:
+        """Where the continuous coordinates of feasible rows (b, p) lead: cheaper, still feasible.
+
+        An augmented Lagrangian (Nocedal and Wright 2006, section 17.3) on the constraint g = threshold - e <= 0, then
+        a climb of EI over the coordinates that the cost does not depend on; what ends outside is pulled back.
+        """
+        cheaper = self._back_inside(domain, U, self._cheapest(domain, U))
+        return self._back_inside(domain, cheaper, self._up_the_face(domain, cheaper))
+
+    def _cheapest(self, domain: Domain, U: Array) -> Array:
+        multiplier, penalty = np.zeros(len(U)), FIRST_PENALTY
+        aim = min(self.threshold + MARGIN, self.best)
+        for _ in range(OUTER):
+            U = minimize_rows(self._lagrangian(domain, multiplier, penalty, aim), U, rounds=INNER)[0]
+            g = aim - self.improvement(domain.features(U))
+            multiplier = np.maximum(multiplier + penalty * g, 0.0)
+            penalty *= PENALTY_GROWTH
+        return U
+
+    def _lagrangian(self, domain: Domain, multiplier: Array, penalty: float, aim: float) -> Function:
+        """log cost + [max(0, multiplier + penalty g)^2 - multiplier^2] / (2 penalty), with its gradient."""
+
+        def function(U: Array, rows: Rows) -> tuple[Array, Array]:
+            X = domain.features(U)
+            log_ei, log_ei_slope = self.improvement.with_gradient(X)
+            log_cost, _, log_cost_slope, _ = self.log_cost.predict_with_gradient(X)
+            force = np.maximum(multiplier[rows] + penalty * (aim - log_ei), 0.0)
+            value = log_cost + (force**2 - multiplier[rows] ** 2) / (2.0 * penalty)
+            return value, domain.pull(U, log_cost_slope - force[:, None] * log_ei_slope)
+
+        return function
+
+    def _up_the_face(self, domain: Domain, U: Array) -> Array:
+        """Larger EI at the same cost: only coordinates without any influence on the cost move."""
+        slope = self.log_cost.predict_with_gradient(domain.features(U))[2]
+        same_cost = np.abs(domain.pull(U, slope)) <= NO_INFLUENCE
+
+        def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
+            value, gradient = self.improvement.with_gradient(domain.features(V))
+            return -value, np.where(same_cost[rows], -domain.pull(V, gradient), 0.0)
+
+        return minimize_rows(descent, U, rounds=INNER)[0]
+
+    def _back_inside(self, domain: Domain, safe: Array, moved: Array) -> Array:
+        """The best point on the way from `moved` back to `safe`, row by row, in utility."""
+        way = safe + ON_THE_WAY * (moved - safe)  # (steps, b, p)
+        flat = domain.snap(way.reshape(-1, safe.shape[1]))
+        utility = self(domain.features(flat)).reshape(len(way), len(safe))
+        return np.asarray(flat.reshape(way.shape)[np.argmax(utility, axis=0), np.arange(len(safe))])
+
+
+def contextual(
+    improvement: Acquisition, log_cost: Surrogate, domain: Domain, found: Ranking, tradeoff: float
+) -> Ranking:
+    """Contextual EI from a ranking by log EI: the cheapest points whose EI is at least (1 - tradeoff) of the best.
+
+    At tradeoff 0 that is the ranking itself, at 1 the cheapest point of all.
+    """
+    if tradeoff == 0.0 or not len(found.U):
+        return found
+    best = float(found.utility[0])
+    with np.errstate(divide="ignore"):
+        utility = Contextual(improvement, log_cost, best, best + float(np.log1p(-tradeoff)))
+    values = utility.of(found.utility, log_cost.predict(domain.features(found.U))[0])
+    starts = np.unique(np.append(np.argsort(-values, kind="stable")[:STARTS], 0))  # the best EI is always feasible
+    starts = starts[values[starts] > -np.inf]
+    U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb)
+    return ranked(np.concatenate([U, found.U]), np.concatenate([gained, values]))

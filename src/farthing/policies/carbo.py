@@ -1,0 +1,82 @@
+"""Policy `carbo`: Cost Apportioned Bayesian Optimisation (Lee et al. 2020).
+
+A few points to learn what things cost, then the cost-effective initial design until an eighth of the budget is used
+(Algorithm 1, the first points included), then EI-cool (Eq. 4), batches by fantasies (Algorithm 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from farthing.budget import Ledger
+from farthing.designs.cost_effective import distances, next_point
+from farthing.designs.filling import sobol
+from farthing.errors import InvalidArgument
+from farthing.history import History, units
+from farthing.policies.ei_alpha import cooled
+from farthing.policies.fresh import FreshSpace
+from farthing.policies.models import Models, Pick, check_initial, chosen_cost_model, per_cost, propose_by
+from farthing.space import Space
+from farthing.trial import Config, Proposal
+
+WARM_UP = 5
+CANDIDATES = 2_000
+LEAST_ALPHA = 0.0
+
+
+@dataclass(frozen=True)
+class CArBO:
+    """`initial` points warm the cost model; the design may use `design_share` of the budget, those included;
+    alpha cools from 1 to `floor`."""
+
+    name: ClassVar[str] = "carbo"
+    initial: int = WARM_UP
+    design_share: float = 1 / 8
+    floor: float = LEAST_ALPHA
+
+    def __post_init__(self) -> None:
+        check_initial(self.name, self.initial)
+        for option in ("design_share", "floor"):
+            if not 0.0 <= getattr(self, option) <= 1.0:
+                raise InvalidArgument(f"carbo: {option} must be from 0 to 1, got {getattr(self, option)!r}")
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        warmed = len(history.trials) >= self.initial
+        if warmed and ledger.fraction < self.design_share:
+            proposals = design(space, history, n, rng)
+            if proposals:
+                return proposals
+        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
+
+    def pick(self, models: Models) -> Pick:
+        alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)
+        return per_cost(models, alpha)
+
+
+def design(space: Space, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+    """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
+    model, fits = chosen_cost_model(space, history)
+    if model is None:
+        return []
+    fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
+    candidates = space.snap(sobol(CANDIDATES, len(space), rng))
+    candidates = candidates[fresh.admissible(candidates)]
+    X = space.features(candidates)
+    log_cost, nearest = model.predict(X)[0], distances(X, taken)
+    proposals: list[Proposal] = []
+    for number in range(len(history.trials), len(history.trials) + n):
+        config: Config | None = None
+        if len(X):
+            best = next_point(log_cost, nearest)
+            config = fresh.claim(candidates[[best]])
+            nearest = np.minimum(nearest, distances(X, X[[best]]))
+            cost = float(np.exp(log_cost[best]))
+        if config is None:
+            break
+        proposals.append(Proposal(number, config, cost, "cheap and far from what was tried (initial design)", fits))
+    return proposals

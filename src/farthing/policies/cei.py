@@ -1,0 +1,44 @@
+"""Policy `cei`: contextual expected improvement, the cheapest point with nearly the best EI (CEI, Eq. 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from farthing.acquisitions.cost import contextual
+from farthing.budget import Ledger
+from farthing.errors import InvalidArgument
+from farthing.history import History
+from farthing.policies.models import Models, Pick, check_initial, design_size, propose_by
+from farthing.space import Space
+from farthing.trial import Proposal
+
+TRADEOFF = 0.7
+
+
+@dataclass(frozen=True)
+class CEI:
+    """The cheapest point whose EI is at least (1 - tradeoff) of the best: 0 is EI, 1 the cheapest of all."""
+
+    name: ClassVar[str] = "cei"
+    tradeoff: float = TRADEOFF
+    initial: int | None = None
+
+    def __post_init__(self) -> None:
+        check_initial(self.name, self.initial)
+        if not 0.0 <= self.tradeoff <= 1.0:
+            raise InvalidArgument(f"cei: tradeoff must be from 0 to 1, got {self.tradeoff!r}")
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        return propose_by(self.pick, design_size(self.initial, space), space, history, ledger, n, rng)
+
+    def pick(self, models: Models) -> Pick:
+        found = models.by_improvement()
+        if models.log_cost is None:
+            return found, "largest expected improvement, no cost known yet"
+        chosen = contextual(models.improvement, models.log_cost, models.domain, found, self.tradeoff)
+        return chosen, f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"

@@ -1,0 +1,239 @@
+"""What model-based policies know when they choose: the surrogates of value and cost, and where they may look.
+
+`Models` is built once per ask from the history. Policies differ only in how they rank points under it; everything else
+(the initial design, running trials, several proposals at once, what is affordable) is here and the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.affordable import AffordableDomain, IfAffordable
+from farthing.acquisitions.batch import MeanLogEI
+from farthing.acquisitions.cost import PerCost
+from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.maximize import Domain, Ranking, maximize
+from farthing.budget import Ledger
+from farthing.designs.filling import sobol
+from farthing.errors import InvalidArgument
+from farthing.history import History, units, values
+from farthing.policies.fresh import FreshSpace
+from farthing.policies.sampling import next_of_design, numbered
+from farthing.space import Space
+from farthing.surrogates import cost_choice, gp, linear_cost, log_cost
+from farthing.surrogates.fantasies import Fantasies
+from farthing.surrogates.outputs import Warp
+from farthing.trial import Proposal, Trial
+
+Array = NDArray[np.float64]
+
+ANCHORS = 3  # of the best evaluated points, perturbed in the search for the next
+FEWEST_VALUES = 2  # below, there is nothing to model and the design goes on
+NEAR_THE_END = 0.5  # share of the budget used from which on what is left decides what can be proposed
+USEFUL = 0.01  # share of the best EI below which a point is not worth the rest of a budget
+SOME = 256  # points looked at to see whether anything is affordable
+
+
+@dataclass(frozen=True)
+class Models:
+    """The state of knowledge at one proposal."""
+
+    space: Space
+    fresh: FreshSpace
+    ledger: Ledger
+    fantasies: Fantasies  # of the value
+    anchors: Array  # (k, p) the best points evaluated
+    pool: Array | None  # (m, p) all points, where they can be listed
+    log_cost: Surrogate | None  # None until a cost is known
+    design_share: float  # of the budget, used by the initial design
+    fits: dict[str, Any]  # for the proposal's event
+    rng: np.random.Generator
+
+    @property
+    def log_remaining(self) -> float:
+        """log of what is left of the budget's unit once all that runs is paid."""
+        left = self.ledger.remaining - self.ledger.committed
+        return float(np.log(left)) if left > 0.0 else -np.inf
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the end of the budget is near enough to matter for what may be proposed."""
+        return self.log_cost is not None and self.ledger.fraction > NEAR_THE_END and np.isfinite(self.log_remaining)
+
+    @property
+    def improvement(self) -> Acquisition:
+        """log EI, weighed near the end of the budget by the chance that it can be paid."""
+        improvement = MeanLogEI(self.fantasies)
+        if self.log_cost is None or not self.is_limited:
+            return improvement
+        return IfAffordable(improvement, self.log_cost, self.log_remaining)
+
+    @property
+    def domain(self) -> Domain:
+        """Where to look: near the end of the budget, only at what it can pay for, if there is any."""
+        if self.log_cost is None or not self.is_limited:
+            return self.fresh
+        affordable = AffordableDomain(self.fresh, self.log_cost, self.log_remaining)
+        some = self.pool if self.pool is not None else self.fresh.snap(sobol(SOME, len(self.space), self.rng))
+        return affordable if affordable.admissible(some).any() else self.fresh
+
+    def by_improvement(self) -> Ranking:
+        """Points by expected improvement."""
+        return self.by(self.improvement)
+
+    def by(self, acquisition: Acquisition) -> Ranking:
+        """Points by an acquisition."""
+        return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
+
+    def with_pending(self, x: Array, cost: float | None) -> Models:
+        """As if x (1, f) were running too."""
+        ledger = self.ledger.promised(cost or 0.0, 1)
+        return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger)
+
+    def cost_at(self, x: Array) -> float | None:
+        """The cost to expect at x (1, f), its median."""
+        return None if self.log_cost is None else float(np.exp(self.log_cost.predict(x)[0][0]))
+
+
+Pick = tuple[Ranking, str]  # points, best first, and the reason in words
+
+
+def per_cost(models: Models, alpha: float) -> Pick:
+    """Points by log EI - alpha log cost."""
+    if models.log_cost is None or alpha == 0.0:
+        return models.by_improvement(), "largest expected improvement"
+    ranking = models.by(PerCost(models.improvement, models.log_cost, alpha))
+    return ranking, f"largest expected improvement per cost^{alpha:.2g}"
+
+
+def propose_by(
+    pick: Callable[[Models], Pick],
+    design: int,
+    space: Space,
+    history: History,
+    ledger: Ledger,
+    n: int,
+    rng: np.random.Generator,
+    cost_model: CostModelOf | None = None,
+) -> list[Proposal]:
+    """Up to n proposals: a Sobol design of that many points first, then the best of `pick`, one after another."""
+    fresh = FreshSpace(space, history)
+    if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
+        return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
+    models = models_of(space, fresh, history, ledger, design, rng, cost_model or chosen_cost_model)
+    proposals: list[Proposal] = []
+    for number in range(len(history.trials), len(history.trials) + n):
+        ranking, reason = _last(models, *pick(models))
+        config = fresh.claim(ranking.U)
+        if config is None:
+            config = fresh.claim_any(rng)
+        if config is None:
+            break
+        x = space.features(space.encode(config)[None, :])
+        cost = models.cost_at(x)
+        proposals.append(Proposal(number, config, cost, reason, models.fits))
+        models = models.with_pending(x, cost)
+    return proposals
+
+
+def _last(models: Models, ranking: Ranking, reason: str) -> Pick:
+    """What was picked, unless nothing could be paid after it: the last trial is for EI among the affordable."""
+    if models.log_cost is None or not models.is_limited or not len(ranking.U):
+        return ranking, reason
+    cost = float(np.exp(models.log_cost.predict(models.space.features(ranking.U[:1]))[0][0]))
+    rest = float(np.exp(models.log_remaining)) - cost
+    found = models.by_improvement()
+    useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]
+    if not len(useful):
+        return ranking, reason
+    cheapest = float(np.exp(models.log_cost.predict(models.space.features(useful))[0].min()))
+    return (ranking, reason) if rest >= cheapest else (found, "largest expected improvement the rest can pay for")
+
+
+def models_of(
+    space: Space,
+    fresh: FreshSpace,
+    history: History,
+    ledger: Ledger,
+    design: int,
+    rng: np.random.Generator,
+    cost_model: CostModelOf,
+) -> Models:
+    """All that the history says. The target is the least posterior mean at the evaluated points: with noise, the least
+    observation is luck."""
+    complete, p = history.complete, len(space)
+    U, y = units(complete, p), values(complete)
+    value = value_model(space, U, y, history)
+    target = float(value.predict(value.X)[0].min())
+    pending = space.features(units(history.running, p))
+    log_cost, cost_fit = cost_model(space, history)
+    return Models(
+        space, fresh, ledger,
+        Fantasies.of(value, target, pending, rng),
+        U[np.argsort(y, kind="stable")[:ANCHORS]],
+        fresh.listed(),
+        log_cost,
+        design_share(history.trials[:design], ledger),
+        {"value": value.hyperparameters.as_json(), **cost_fit},
+        rng,
+    )  # fmt: skip
+
+
+def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
+    """The process over warped values, warm-started from the last fit in the history."""
+    stored = history.fits.get("value")
+    warm = gp.Hyperparameters.from_json(stored) if stored else None
+    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm)
+
+
+CostModelOf = Callable[[Space, History], tuple[Surrogate | None, dict[str, Any]]]
+
+
+def chosen_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+    """The average of cost models that predicts best, from every trial whose cost is known, and its state."""
+    X, b = _log_costs(space, history)
+    if not len(b):
+        return None, {}
+    chosen = cost_choice.choose(X, b, space.groups, space.ratios, history.fits.get("cost"))
+    return chosen.model, {"cost": chosen.state}
+
+
+def linear_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+    """The plainest model, for policies that only show a cost and do not weigh it."""
+    X, b = _log_costs(space, history)
+    if not len(b):
+        return None, {}
+    features = log_cost.LogFeatures(space.ratios)
+    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
+
+
+def _log_costs(space: Space, history: History) -> tuple[Array, Array]:
+    """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
+    known = [trial for trial in history.trials if trial.cost is not None]
+    cost = np.array([trial.cost for trial in known], dtype=np.float64)
+    return space.features(units(known, len(space))), log_cost.logs(cost)
+
+
+def design_share(trials: Sequence[Trial], ledger: Ledger) -> float:
+    """tau_init / tau: the share of the budget that the trials of the initial design have used."""
+    limits = ledger.budget.limits
+    shares = [len(trials) / limits["evaluations"]] if "evaluations" in limits else [0.0]
+    if ledger.unit in limits:
+        shares.append(sum(trial.cost or 0.0 for trial in trials) / limits[ledger.unit])
+    return min(max(shares), 1.0)
+
+
+def design_size(initial: int | None, space: Space) -> int:
+    """How many points come first: as given, else p + 2, from 4 to 16."""
+    return initial if initial is not None else min(max(len(space) + 2, 4), 16)
+
+
+def check_initial(name: str, initial: int | None) -> None:
+    """Refuse a size of the initial design that is none."""
+    if initial is not None and (isinstance(initial, bool) or not isinstance(initial, int) or initial < 1):
+        raise InvalidArgument(f"{name}: initial must be a whole number of at least 1, got {initial!r}")

@@ -1,0 +1,251 @@
+"""Which model of log cost to believe: all of them, weighted by how well each predicts every cost from the others.
+
+Symbols and shapes
+    X (n, f), b (n,)   features in the unit cube and log costs;  groups, ratios (f,) as in log_cost
+    D (n, k)           log density of observation i under candidate m fitted without it
+    a (k,)             prior weights, summing to 1;  w (k,) the weights
+
+Candidates: lines in the 1, 2, 3 most significant parameters and in all; from PROCESSES_FROM observations on also a
+Gaussian process (gp), one on what the line in all parameters leaves (gp-lv), and one on the three most significant
+parameters (gp-selected). One winner of the leave-one-out density flickers and, with a dozen observations, is often a
+process that is far too sure of itself; the average is more accurate than its best member (Yao et al. 2018, "Using
+Stacking to Average Bayesian Predictive Distributions"). The weights are the fixed point of
+
+    w_m = (t a_m + sum_i w_m exp(D_im) / sum_l w_l exp(D_il)) / (t + n)
+
+which climbs sum_i log sum_m w_m exp(D_im) + t sum_m a_m log w_m; the prior's strength t fades once there is data enough
+to tell a process that is right from lines that are nearly so. Among lines a follows the evidence, which needs fewer
+observations than leaving one out; processes have fixed parts. Weights below LEAST_WEIGHT are dropped. The average has
+
+    mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
+
+Time. From LONE_PROCESS_FROM observations on, the average holds one process, the heaviest at the last contest: every
+prediction pays for each. Contests among all are held when the data has grown by 10 % and the scores of the others stay
+as they were meanwhile. Hyperparameters are searched for again when the data has grown by 10 %, those of the heaviest
+process by 2 %, from several starts when it has doubled; in between a process takes in new observations with those it
+has. `state` holds all that the next call needs to go on from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.surrogates import gp, linear_cost, log_cost
+from farthing.surrogates.linear_cost import LinearCost
+from farthing.surrogates.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+PROCESSES_FROM = 8
+SELECTED = 3  # parameters of gp-selected
+PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and from how many on it falls as 1 / n
+PROCESS_PARTS = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior; the lines share 1
+LEAST_PART = 0.02  # of each line
+LEAST_WEIGHT = 0.05
+STACKING_STEPS = 20
+LONE_PROCESS_FROM = 50
+GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0
+WORDS = {
+    "linear": "a line in all parameters",
+    "linear-1": "a line in 1 parameter",
+    "linear-2": "a line in 2 parameters",
+    "linear-3": "a line in 3 parameters",
+    "gp": "a Gaussian process",
+    "gp-lv": "a Gaussian process on a line",
+    "gp-selected": "a Gaussian process in 3 parameters",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """A mixture of models, as one of its mean and variance."""
+
+    models: tuple[CostModel, ...]
+    weights: Array  # (k,), sum 1
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f)."""
+        means, variances = (np.array(part) for part in zip(*(model.predict(X) for model in self.models), strict=True))
+        mean = self.weights @ means
+        return mean, self.weights @ (variances + (means - mean) ** 2)
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        parts = zip(*(model.predict_with_gradient(X) for model in self.models), strict=True)
+        means, variances, mean_slopes, variance_slopes = (np.array(part) for part in parts)  # (k, m) and (k, m, f)
+        w, mean = self.weights, self.weights @ means
+        apart = means - mean
+        slope = np.tensordot(w, mean_slopes, 1)
+        spread = np.tensordot(w, variance_slopes + 2.0 * apart[:, :, None] * mean_slopes, 1)  # sum w apart = 0
+        return mean, w @ (variances + apart**2), slope, spread
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """What to believe about log cost, and why."""
+
+    model: OnLogFeatures
+    name: str  # of the heaviest candidate
+    weights: dict[str, float]  # of those in the average, heaviest first
+    scores: dict[str, float]  # leave-one-out log density of each candidate, summed over the observations
+    significant: tuple[int, ...]  # parameters, most significant first
+    reason: str
+    state: dict[str, Any]  # JSON
+
+
+def choose(
+    X: Array, b: Array, groups: Sequence[int] | Ints, ratios: Array, stored: Mapping[str, Any] | None = None
+) -> Chosen:
+    """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
+
+    >>> X = np.random.default_rng(0).random((7, 3))
+    >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
+    >>> chosen.name, chosen.significant[0]
+    ('linear-1', 1)
+    """
+    features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
+    Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
+    lines = _lines(Z, b, owners)
+    fits = _Fits(Z, b, owners, lines["linear"], stored or {})
+    processes = {name: fits.process(name) for name in fits.competing()}
+    weights, scores = _weighed(lines, processes)
+    leader = max(processes, key=lambda name: weights[name], default=None)
+    state = fits.state(processes, scores, leader)
+    if leader is not None and len(b) >= LONE_PROCESS_FROM:
+        processes = {leader: processes[leader]}
+        weights = _weighed(lines, processes)[0]
+    kept = _kept(weights)
+    models: dict[str, CostModel] = {**lines, **processes}
+    average = Average(tuple(models[name] for name in kept), np.array(list(kept.values())))
+    return Chosen(
+        model=OnLogFeatures(average, features), name=next(iter(kept)), weights=kept, scores=state["scores"],
+        significant=lines["linear"].selected, reason=_said(kept), state={**state, "weights": kept},
+    )  # fmt: skip
+
+
+def _lines(Z: Array, b: Array, groups: Ints) -> dict[str, LinearCost]:
+    sizes = linear_cost.fit_sizes(Z, b, groups)
+    everything = next(iter(sizes))  # the one on all parameters comes first
+    return {"linear" if size == everything else f"linear-{size}": model for size, model in sizes.items()}
+
+
+def stacked(D: Array, prior: Array) -> Array:
+    """Weights (k,) from log densities D (n, k) and prior weights (k,), summing to 1.
+
+    >>> stacked(np.log([[0.9, 0.1], [0.8, 0.2], [0.9, 0.1]]), np.array([0.5, 0.5])).round(2).tolist()
+    [0.66, 0.34]
+    """
+    relative = np.exp(D - D.max(axis=1, keepdims=True))
+    w, strength = prior, PRIOR_STRENGTH * min(1.0, FADES_FROM / len(D))
+    for _ in range(STACKING_STEPS):
+        shares = relative * w
+        shares /= shares.sum(axis=1, keepdims=True)
+        w = (strength * prior + shares.sum(axis=0)) / (strength + len(D))
+    return w
+
+
+def _weighed(
+    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Weight and score of each candidate."""
+    candidates: dict[str, LinearCost | CostProcess] = {**lines, **processes}
+    D = np.column_stack([model.log_densities() for model in candidates.values()])
+    w = stacked(D, _prior(lines, list(processes)))
+    return dict(zip(candidates, w.tolist(), strict=True)), dict(zip(candidates, D.sum(axis=0).tolist(), strict=True))
+
+
+def _prior(lines: Mapping[str, LinearCost], processes: Sequence[str]) -> Array:
+    """Prior weights: evidence shares 1 among the lines."""
+    evidence = np.array([line.log_evidence for line in lines.values()])
+    share = np.exp(evidence - evidence.max())
+    parts = np.append(share / share.sum() + LEAST_PART, [PROCESS_PARTS[name] for name in processes])
+    return np.asarray(parts / parts.sum())
+
+
+def _kept(weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights worth keeping, heaviest first, summing to 1."""
+    least = min(LEAST_WEIGHT, max(weights.values()))
+    kept = {name: weights[name] for name in sorted(weights, key=lambda k: -weights[k]) if weights[name] >= least}
+    total = sum(kept.values())
+    return {name: weight / total for name, weight in kept.items()}
+
+
+def _said(weights: Mapping[str, float]) -> str:
+    if len(weights) == 1:
+        return f"log cost by {WORDS[next(iter(weights))]}"
+    return "log cost by " + ", ".join(f"{WORDS[name]} ({weight:.0%})" for name, weight in weights.items())
+
+
+@dataclass(frozen=True, eq=False)
+class _Fits:
+    """Which processes compete, and their fits: from the stored hyperparameters, and to better ones when due."""
+
+    Z: Array
+    b: Array
+    groups: Ints
+    line: LinearCost
+    stored: Mapping[str, Any]
+
+    def competing(self) -> tuple[str, ...]:
+        n, leader = len(self.b), self.stored.get("leader")
+        if n < PROCESSES_FROM:
+            return ()
+        if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
+            few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
+            return tuple(name for name in PROCESS_PARTS if not (few and name == "gp-selected"))
+        return (leader,)
+
+    def process(self, name: str) -> CostProcess:
+        last, due, selected = self._last(name), self._due(name), self._selected(name)
+        warm = None
+        if last is not None and last["selected"] == selected:
+            warm = gp.Hyperparameters.from_json(last["hyperparameters"])
+            if len(self.b) < COLD_GROWTH * warm.cold_at:
+                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own, earlier, multi-start
+        trend = self.line if name == "gp-lv" else None
+        return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
+
+    def state(
+        self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
+    ) -> dict[str, Any]:
+        """JSON for the next call; of those who did not compete, what is known of them."""
+        contest = len(processes) > 1
+        return {
+            "n": len(self.b),
+            "leader": leader,
+            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
+            "scores": {**self.stored.get("scores", {}), **scores},
+            "processes": {
+                **self.stored.get("processes", {}),
+                **{name: self._remembered(name, process) for name, process in processes.items()},
+            },
+        }
+
+    def _remembered(self, name: str, process: CostProcess) -> dict[str, Any]:
+        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
+        warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
+        cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
+        at = n if last is None or self._due(name) else last["at"]
+        hyperparameters = replace(found, cold_at=cold_at).as_json()
+        return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
+
+    def _last(self, name: str) -> dict[str, Any] | None:
+        remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
+        return remembered
+
+    def _due(self, name: str) -> bool:
+        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
+        return last is None or len(self.b) >= growth * last["at"]
+
+    def _selected(self, name: str) -> list[int] | None:
+        """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
+        if name != "gp-selected":
+            return None
+        last = self._last(name)
+        return list(self.line.selected[:SELECTED]) if last is None or self._due(name) else last["selected"]
