@@ -175,7 +175,7 @@ precision.
 {machine} CPU time was {cpu_share:.0%} of wall time in the median sample; well below 100 % would mean that
 other work disturbed the measurement.
 
-{missing}Reproduce with `make latency`. Every sample is in [data/latency.json](data/latency.json).
+{missing}Reproduce with `make bench-latency`. Every sample is in [data/latency.json](data/latency.json).
 """
 
 

@@ -285,7 +285,7 @@ Seconds per run, the objective left out, one thread, two runs at a time:
 
 {machine}
 
-Reproduce with `make quality`. Every run is in [data/quality.json](data/quality.json).
+Reproduce with `make bench-quality`. Every run is in [data/quality.json](data/quality.json).
 """
 
 

@@ -70,7 +70,7 @@ class TestEvents:
         with tempfile.TemporaryDirectory() as folder:
             for log in (MemoryLog(), SQLiteLog(Path(folder) / "events.db")):
                 for event in events:
-                    log.append(*event)
+                    log.append(event)
                 assert list(log.read()) == events
                 log.close()
             with closing(SQLiteLog(Path(folder) / "events.db")) as again:
@@ -78,11 +78,11 @@ class TestEvents:
 
     def test_a_large_event_comes_back_whole(self, log):
         body = "ä\x00'\";--" * 100_000
-        log.append("told", body)
+        log.append(("told", body))
         assert list(log.read()) == [("told", body)]
 
     def test_reading_does_not_use_events_up(self, log):
-        log.append("a", "1")
+        log.append(("a", "1"))
         assert list(log.read()) == list(log.read()) == [("a", "1")]
 
     def test_events_are_numbered_from_one_without_gaps_across_openings(self, tmp_path):
@@ -90,15 +90,15 @@ class TestEvents:
         for _ in range(3):
             with closing(SQLiteLog(path)) as log:
                 before = len(list(log.read()))
-                log.append("kind", str(before))
-                log.append("kind", str(before + 1))
+                log.append(("kind", str(before)))
+                log.append(("kind", str(before + 1)))
         assert [number for number, _, _ in rows(path)] == [1, 2, 3, 4, 5, 6]
 
     def test_an_event_is_on_disk_when_append_returns(self, tmp_path):
         path = tmp_path / "events.db"
         with closing(SQLiteLog(path)) as log:
             for number in range(1, 4):
-                log.append("kind", str(number))
+                log.append(("kind", str(number)))
                 assert [body for _, _, body in rows(path)] == [str(n) for n in range(1, number + 1)]
 
     def test_a_log_without_a_file_lives_in_memory(self):
@@ -108,7 +108,7 @@ class TestEvents:
     def test_a_closed_log_refuses_with_its_path(self, tmp_path):
         log = SQLiteLog(tmp_path / "events.db")
         log.close()
-        for use in (lambda: log.append("a", "b"), lambda: log.read()):
+        for use in (lambda: log.append(("a", "b")), lambda: log.read()):
             with pytest.raises(StorageError, match=r"events\.db"):
                 use()
 
@@ -125,7 +125,7 @@ class TestFile:
             connection = log._connection  # synchronous belongs to the connection and cannot be seen from outside
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-            log.append("kind", "body")
+            log.append(("kind", "body"))
             assert (tmp_path / "study.db-wal").stat().st_size > 0
         assert pragma(path, "journal_mode") == "wal"
 
@@ -392,7 +392,7 @@ class TestTwoProcesses:
 
         log = SQLiteLog(sys.argv[1])
         for number in range(1, 41):
-            log.append("kind", f"event {number}")
+            log.append(("kind", f"event {number}"))
             print(number, flush=True)
             if number % 10 == 0:
                 sys.stdin.readline()
@@ -451,7 +451,7 @@ class TestTwoProcesses:
             try:
                 log = SQLiteLog(path.strip())
                 list(log.read())
-                log.append("opened", "mine")
+                log.append(("opened", "mine"))
                 log.close()
                 print("ok", flush=True)
             except StorageError as error:
@@ -476,3 +476,20 @@ class TestTwoProcesses:
                 assert [number for number, _, _ in rows(path)] == list(range(1, written + 1))
                 assert pragma(path, "integrity_check") == "ok"
         assert [rival.returncode for rival in rivals] == [0, 0, 0]
+
+
+class TestSeveralAtOnce:
+    def test_they_are_all_there_or_none_is(self, tmp_path):
+        """A batch that a late writer hands in collides with what another wrote, and leaves nothing behind."""
+        early, late = SQLiteLog(tmp_path / "study.db"), SQLiteLog(tmp_path / "study.db")
+        late.append(("a", "1"), ("b", "2"))
+        early.read()
+        late.append(("c", "3"))
+        with pytest.raises(StorageError, match="another process"):
+            early.append(("d", "4"), ("e", "5"))
+        assert list(late.read()) == [("a", "1"), ("b", "2"), ("c", "3")]
+        early.read()
+        early.append(("d", "4"), ("e", "5"))
+        assert [kind for kind, _ in late.read()] == ["a", "b", "c", "d", "e"]
+        early.close()
+        late.close()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from numbers import Real
 from typing import ClassVar
 
 from farthing.errors import InvalidBudget
@@ -64,6 +65,8 @@ class Budget:
                 continue
             if not _is_amount(amount):
                 raise InvalidBudget(f"Budget: {f.name} must be a finite number above 0, got {amount!r}")
+            if not isinstance(amount, int | float):
+                object.__setattr__(self, f.name, amount.item() if hasattr(amount, "item") else float(amount))
         if self.evaluations is not None and self.evaluations != int(self.evaluations):
             raise InvalidBudget(f"Budget: evaluations must be a whole number, got {self.evaluations!r}")
         if not self.limits:
@@ -125,7 +128,7 @@ class Budget:
 
 def _is_amount(amount: object) -> bool:
     """Whether something is a number above 0 that a float can hold."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float):
+    if isinstance(amount, bool) or not isinstance(amount, Real):
         return False
     try:
         return 0.0 < float(amount) < math.inf

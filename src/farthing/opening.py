@@ -74,6 +74,8 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
         ("policy", asked.policy, found.policy),
         ("seed", found.seed if any_seed else asked.seed, found.seed),
         ("maximize", asked.maximize, found.maximize),
+        ("start", asked.start or found.start, found.start),
+        ("stop_at", found.stop_at if asked.stop_at is None else asked.stop_at, found.stop_at),
     ):
         if here != there:
             raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")

@@ -1,9 +1,9 @@
 """The event log: append-only, in one SQLite file or in memory.
 
-An event is a kind and a JSON text under consecutive numbers. Appending returns once the event is on disk (write-ahead
-log, synchronous=FULL, one transaction an event), so whoever changes memory afterwards never knows more than the file.
-A second process may read at any time. Two writers cannot interleave: the numbers must stay consecutive, and the one
-that comes late is told.
+An event is a kind and a JSON text under consecutive numbers. Appending returns once the events are on disk (write-ahead
+log, synchronous=FULL, one transaction for what happens at once), so that whoever changes memory afterwards never knows
+more than the file. A second process may read at any time. Two writers cannot interleave: the numbers must stay
+consecutive, and the one that comes late is told.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EventLog(Protocol):
 
     @property
     def name(self) -> str: ...
-    def append(self, kind: str, body: str) -> None: ...
+    def append(self, *events: tuple[str, str]) -> None: ...
     def read(self) -> Iterator[tuple[str, str]]: ...
     def close(self) -> None: ...
 
@@ -49,8 +49,8 @@ class MemoryLog:
     def __init__(self) -> None:
         self._events: list[tuple[str, str]] = []
 
-    def append(self, kind: str, body: str) -> None:
-        self._events.append((kind, body))
+    def append(self, *events: tuple[str, str]) -> None:
+        self._events.extend(events)
 
     def read(self) -> Iterator[tuple[str, str]]:
         return iter(list(self._events))
@@ -123,12 +123,16 @@ class SQLiteLog:
             self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         self._connection.execute("COMMIT")
 
-    def append(self, kind: str, body: str) -> None:
+    def append(self, *events: tuple[str, str]) -> None:
+        rows = [(number, time.time(), kind, body) for number, (kind, body) in enumerate(events, self._last + 1)]
         try:
-            self._connection.execute(
-                "INSERT INTO events (number, time, kind, body) VALUES (?, ?, ?, ?)",
-                (self._last + 1, time.time(), kind, body),
-            )
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany("INSERT INTO events (number, time, kind, body) VALUES (?, ?, ?, ?)", rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
         except sqlite3.IntegrityError as error:
             raise StorageError(
                 f"{self.path}: another process has written to this study since it was opened here; "
@@ -136,7 +140,7 @@ class SQLiteLog:
             ) from error
         except sqlite3.Error as error:
             raise StorageError(f"{self.path}: the event could not be written ({error})") from error
-        self._last += 1
+        self._last += len(rows)
 
     def read(self) -> Iterator[tuple[str, str]]:
         try:

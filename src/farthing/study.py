@@ -105,7 +105,7 @@ class Study:
         *,
         budget: Budget | str | None = None,
         space: Space | None = None,
-        policy: Policy | None = None,
+        policy: str | Policy | None = None,
     ) -> Study:
         """The study in a file, as it was; `budget` is the new total.
 
@@ -124,10 +124,11 @@ class Study:
                 space = Space.from_description(first.space)
             elif difference := space.difference(first.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-            if policy is not None and describe(policy) != first.policy:
-                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(policy)} here")
+            chosen = from_description(first.policy) if policy is None else policy_of(policy)
+            if describe(chosen) != first.policy:
+                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
             study = cls.__new__(cls)
-            study._begin(space, policy or from_description(first.policy), first, log)
+            study._begin(space, chosen, first, log)
             study._replay(events[1:])
             if limits is not None and (study._ledger is None or limits != study._ledger.budget):
                 study._record(Budgeted(limits))
@@ -154,10 +155,11 @@ class Study:
         if self._ledger is not None:
             self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
 
-    def _record(self, event: Event) -> None:
-        """On disk first, then in memory."""
-        self._log.append(*self._codec.write(event))
-        self._apply(event)
+    def _record(self, *events: Event) -> None:
+        """On disk first, all of them or none, then in memory."""
+        self._log.append(*map(self._codec.write, events))
+        for event in events:
+            self._apply(event)
 
     def _apply(self, event: Event) -> None:
         match event:
@@ -199,18 +201,24 @@ class Study:
         n = int(min(n, self.ledger.evaluations_left))
         if n == 0:
             raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
+        proposals: list[Proposal] = []
+        while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead)):
+            proposals += some
+        if not proposals:
+            raise SpaceExhausted(f"all {len(self._history.trials)} allowed configurations were proposed")
+        return proposals
+
+    def _propose_some(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
+        """Up to n from one source: what was interrupted, then what `start` gives, then the policy."""
         number, snapshot = self._history.asks, self.ledger.as_json()
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
             proposals = self._from_start(n) or self._from_policy(n, number)
-        if not proposals:
-            raise SpaceExhausted(f"all {len(self._history.trials)} allowed configurations were proposed")
-        charges = overhead()
-        for proposal in proposals:
-            self._record(Asked(number, proposal, snapshot, charges))
-            charges = {}
+        if proposals:
+            spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
+            self._record(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
         return proposals
 
     def _require_open(self) -> None:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from farthing.numerics.normal import log_h
+from farthing.numerics.normal import log_h, log_sum_exp
 from farthing.surrogates.fantasies import Fantasies
 
 Array = NDArray[np.float64]
@@ -31,7 +30,7 @@ class MeanLogEI:
         means, variance = self.fantasies.predict(X)
         s = np.sqrt(variance)
         log_each = log_h((self.fantasies.targets - means) / s[:, None])[0]  # (m, k)
-        return np.asarray(np.log(s) + logsumexp(log_each, axis=1) - np.log(means.shape[1]))
+        return np.asarray(np.log(s) + log_sum_exp(log_each) - np.log(means.shape[1]))
 
     def with_gradient(self, X: Array) -> tuple[Array, Array]:
         """Values (m,) and gradients (m, f)."""
@@ -39,7 +38,7 @@ class MeanLogEI:
         s = np.sqrt(variance)
         z = (self.fantasies.targets - means) / s[:, None]
         log_each, ratio = log_h(z)
-        log_sum = logsumexp(log_each, axis=1)
+        log_sum = log_sum_exp(log_each)
         weight = np.exp(log_each - log_sum[:, None])  # (m, k)
         along_s = (0.5 * np.sum(weight * (1.0 - z * ratio), axis=1) / variance)[:, None] * variance_slope
         slope = along_s - pull(weight * ratio / s[:, None])

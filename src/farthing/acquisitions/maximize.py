@@ -29,9 +29,9 @@ POOL = 512
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
 PER_SPREAD = 24
 STARTS = 4  # polished from the spread points, and as many from the perturbations
-ROUNDS = 20  # of L-BFGS in one polish
+ROUNDS = 15  # of L-BFGS in one polish
 TURNS = 4  # of continuous and discrete moves
-WORTH = 1e-5  # gain in log utility below which polishing ends
+WORTH = 1e-4  # gain in log utility below which polishing ends
 
 
 class Domain(Protocol):

@@ -113,10 +113,10 @@ def _remember(state: _State, taken: Mask, move: Array, change: Array) -> Mask:
     """Append the curvature pair of the accepted rows whose product s'y is positive; which rows these are."""
     product = np.einsum("ij,ij->i", move, change)
     useful = np.asarray(taken & (product > CURVATURE * np.einsum("ij,ij->i", change, change)))
-    if useful.any():
-        for memory, newest in ((state.S, move), (state.Y, change)):
-            memory[:-1, useful] = memory[1:, useful]
-            memory[-1, useful] = newest[useful]
+    rows = slice(None) if useful.all() else useful  # a slice copies faster than a mask
+    for memory, newest in ((state.S, move), (state.Y, change)):
+        memory[:-1, rows] = memory[1:, rows]
+        memory[-1, rows] = newest[rows]
     return useful
 
 

@@ -20,7 +20,7 @@ from farthing.policies.ei_alpha import cooled
 from farthing.policies.fresh import FreshSpace
 from farthing.policies.models import Models, Pick, check_initial, chosen_cost_model, per_cost, propose_by
 from farthing.space import Space
-from farthing.trial import Config, Proposal
+from farthing.trial import Proposal
 
 WARM_UP = 5
 CANDIDATES = 2_000
@@ -64,19 +64,17 @@ def design(space: Space, history: History, n: int, rng: np.random.Generator) -> 
     if model is None:
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
-    candidates = space.snap(sobol(CANDIDATES, len(space), rng))
+    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
     candidates = candidates[fresh.admissible(candidates)]
     X = space.features(candidates)
     log_cost, nearest = model.predict(X)[0], distances(X, taken)
     proposals: list[Proposal] = []
-    for number in range(len(history.trials), len(history.trials) + n):
-        config: Config | None = None
-        if len(X):
-            best = next_point(log_cost, nearest)
-            config = fresh.claim(candidates[[best]])
-            nearest = np.minimum(nearest, distances(X, X[[best]]))
-            cost = float(np.exp(log_cost[best]))
-        if config is None:
-            break
-        proposals.append(Proposal(number, config, cost, "cheap and far from what was tried (initial design)", fits))
+    while len(X) and len(proposals) < n:
+        best = next_point(log_cost, nearest)
+        config, cost = fresh.claim(candidates[[best]]), float(np.exp(log_cost[best]))
+        if config is not None:
+            number = len(history.trials) + len(proposals)
+            proposals.append(Proposal(number, config, cost, "cheap and far from what was tried (initial design)", fits))
+        nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
+        candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
     return proposals

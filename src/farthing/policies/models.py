@@ -127,7 +127,8 @@ def propose_by(
         return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
     models = models_of(space, fresh, history, ledger, design, rng, cost_model or chosen_cost_model)
     proposals: list[Proposal] = []
-    for number in range(len(history.trials), len(history.trials) + n):
+    first = len(history.trials)
+    for number in range(first, first + n):
         ranking, reason = _last(models, *pick(models))
         config = fresh.claim(ranking.U)
         if config is None:
@@ -137,7 +138,8 @@ def propose_by(
         x = space.features(space.encode(config)[None, :])
         cost = models.cost_at(x)
         proposals.append(Proposal(number, config, cost, reason, models.fits))
-        models = models.with_pending(x, cost)
+        if number < first + n - 1:
+            models = models.with_pending(x, cost)
     return proposals
 
 

@@ -7,7 +7,7 @@ dataclasses whose fields are their options, so that a study file can name them.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -37,5 +37,5 @@ def describe(policy: Policy) -> dict[str, Any]:
     >>> describe(EI(initial=8))
     {'name': 'ei', 'initial': 8}
     """
-    options = {f.name: getattr(policy, f.name) for f in fields(policy)}  # type: ignore[arg-type]
+    options: dict[str, Any] = {f.name: getattr(policy, f.name) for f in fields(policy)} if is_dataclass(policy) else {}
     return {"name": policy.name, **options}
