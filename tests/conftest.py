@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,3 +15,10 @@ def _one_blas_thread() -> Iterator[None]:
     """As in a study: on small matrices more threads only wait for each other, ten times as long."""
     with one_blas_thread():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> None:
+    """A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every child of theirs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -23,10 +23,11 @@ Array = NDArray[np.float64]
 
 TIE = 1e-6  # log costs closer than this are equal, and the larger EI decides
 DEEPEST = 50.0  # how far below the best log EI still counts when it decides a tie
-STARTS = 4
-OUTER = 5  # rounds of the augmented Lagrangian
-INNER = 10  # of L-BFGS in each
-FIRST_PENALTY, PENALTY_GROWTH = 10.0, 3.0
+STARTS = 6  # feasible, and as many that miss by at most SLACK of log EI: their region may hold a cheaper point
+SLACK = 1.0
+OUTER = 4  # rounds of the augmented Lagrangian
+INNER = 8  # of L-BFGS in each
+FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0
 MARGIN = 1e-5  # the constraint is aimed at from inside by this much of log EI
 NO_INFLUENCE = 1e-9  # a slope of log cost that is rounding
 ON_THE_WAY = np.linspace(1.0, 0.0, 17)[:, None, None]  # shares of a move tried when its end is not feasible
@@ -135,8 +136,15 @@ def contextual(
     best = float(found.utility[0])
     with np.errstate(divide="ignore"):
         utility = Contextual(improvement, log_cost, best, best + float(np.log1p(-tradeoff)))
-    values = utility.of(found.utility, log_cost.predict(domain.features(found.U))[0])
-    starts = np.unique(np.append(np.argsort(-values, kind="stable")[:STARTS], 0))  # the best EI is always feasible
-    starts = starts[values[starts] > -np.inf]
+    costs = log_cost.predict(domain.features(found.U))[0]
+    values = utility.of(found.utility, costs)
+    close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)
+    starts = np.unique(np.concatenate([[0], _best(values), _best(close)]))  # the best EI is always feasible
     U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb)
     return ranked(np.concatenate([U, found.U]), np.concatenate([gained, values]))
+
+
+def _best(utility: Array) -> NDArray[np.intp]:
+    """Indices of the STARTS largest finite utilities."""
+    order = np.argsort(-utility, kind="stable")[:STARTS]
+    return np.asarray(order[utility[order] > -np.inf])
