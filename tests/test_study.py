@@ -949,3 +949,28 @@ def test_a_failed_write_changes_nothing_in_memory(tmp_path):
             use()
         assert study.trials == trials
         assert study.ledger == ledger
+
+
+class TestRecommended:
+    def test_with_noise_it_is_truly_better_than_the_luckiest_observation(self):
+        """Over 10 studies of a noisy parabola, the recommended points are on average closer to its minimum."""
+        best, recommended = [], []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            study = ft.Study(ft.Space(x=ft.Real(0, 1)), "40 evaluations", policy="sobol", seed=seed)
+            while study.ended is None:
+                proposal = study.ask()
+                x = proposal.config["x"]
+                study.tell(proposal, value=(x - 0.4) ** 2 + 0.1 * rng.standard_normal())
+            best.append(abs(study.best.config["x"] - 0.4))
+            recommended.append(abs(study.recommended.config["x"] - 0.4))
+        assert np.mean(recommended) < np.mean(best)
+
+    def test_it_is_in_the_users_sign_and_needs_one_success(self):
+        study = ft.Study(ft.Space(x=ft.Real(0, 1)), "9 evaluations", policy="sobol", maximize=True, seed=0)
+        with pytest.raises(NoTrial):
+            _ = study.recommended
+        for _ in range(6):
+            proposal = study.ask()
+            study.tell(proposal, value=1.0 - proposal.config["x"] ** 2)
+        assert study.recommended.value == study.best.value

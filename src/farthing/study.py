@@ -31,7 +31,7 @@ from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import first_event, opened, require_same
-from farthing.policies import Policy, describe, from_description, policy_of
+from farthing.policies import Policy, describe, from_description, policy_of, recommend
 from farthing.reading import read_cost, read_value, trial_number
 from farthing.space import Space
 from farthing.storage import EventLog, open_log
@@ -331,7 +331,15 @@ class Study:
     @property
     def best(self) -> Trial:
         """The complete trial with the best value observed."""
-        trial = self._history.incumbent
+        return self._found(self._history.incumbent)
+
+    @property
+    def recommended(self) -> Trial:
+        """The complete trial that a model of all values thinks best: where values are noisy, not the luckiest."""
+        with one_blas_thread():
+            return self._found(recommend(self.space, self._history))
+
+    def _found(self, trial: Trial | None) -> Trial:
         if trial is None:
             failed = len(self._history.of(Status.FAILED))
             raise NoTrial(f"no trial has succeeded yet ({failed} failed); see study.trials for their errors")

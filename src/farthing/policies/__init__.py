@@ -10,6 +10,7 @@ from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
+from farthing.policies.models import recommend
 from farthing.policies.protocol import Policy, describe
 from farthing.policies.sampling import Random, Sobol
 
@@ -26,6 +27,7 @@ __all__ = [
     "describe",
     "from_description",
     "policy_of",
+    "recommend",
 ]
 
 BY_NAME: Mapping[str, type[Policy]] = {
