@@ -564,3 +564,10 @@ class TestEnds:
             assert len(study.trials) == 3
         with ft.Study.resume(tmp_path / "study.db") as again:
             assert again.trials == study.trials
+
+
+def test_an_objective_that_cannot_be_called_is_refused_before_anything_is_spent():
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), "3 evaluations", seed=0)
+    with pytest.raises(InvalidArgument, match="objective: expected a function"):
+        study.run({"lr": 0.1}, progress=False)
+    assert study.trials == []

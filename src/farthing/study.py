@@ -7,7 +7,7 @@ so that what memory knows is always on disk, and opening a file is the same fold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Charges, Ledger, amount_text
 from farthing.errors import (
     BudgetSpent,
@@ -32,6 +33,7 @@ from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import first_event, opened, require_same
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
+from farthing.policies.fronts import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
 from farthing.space import Space
 from farthing.storage import EventLog, open_log
@@ -328,6 +330,10 @@ class Study:
         """All trials by number, values in your own sign."""
         return [self._shown(trial) for trial in self._history.trials]
 
+    def count(self, *status: Status) -> int:
+        """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
+        return len(self._history.of(*(status or Status)))
+
     @property
     def best(self) -> Trial:
         """The complete trial with the best value observed."""
@@ -338,6 +344,18 @@ class Study:
         """The complete trial that a model of all values thinks best: where values are noisy, not the luckiest."""
         with one_blas_thread():
             return self._found(recommend(self.space, self._history))
+
+    def pareto(self, trial: int | None = None) -> Front:
+        """What improvement can be expected for what cost now, or as it was when that trial was asked for; where EI,
+        EIpu, EI-cool and CEI would pick; and the alphas whose EI / cost^alpha would lead to the pick of CEI."""
+        history, ledger = self._history, self.ledger
+        if trial is not None:  # a file is read by a connection of its own: reading moves where this one writes next
+            with closing(self._log if self.storage is None else open_log(self.storage)) as log:
+                events = [self._codec.read(kind, body) for kind, body in log.read()]
+            history, ledger = state_before(trial, events, self.space, self.seed)
+        with one_blas_thread():
+            rng = np.random.default_rng([self.seed, history.asks])
+            return front_of(self.space, history, ledger, rng, self.policy)
 
     def _found(self, trial: Trial | None) -> Trial:
         if trial is None:

@@ -18,13 +18,11 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, units
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fresh import FreshSpace
-from farthing.policies.models import Models, Pick, check_initial, chosen_cost_model, per_cost, propose_by
+from farthing.policies.models import WARM_UP, Models, Pick, check_initial, chosen_cost_model, per_cost, propose_by
 from farthing.space import Space
 from farthing.trial import Proposal
 
-WARM_UP = 5
 CANDIDATES = 2_000
-LEAST_ALPHA = 0.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class CArBO:
     name: ClassVar[str] = "carbo"
     initial: int = WARM_UP
     design_share: float = 1 / 8
-    floor: float = LEAST_ALPHA
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         check_initial(self.name, self.initial)

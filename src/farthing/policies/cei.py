@@ -11,11 +11,11 @@ from farthing.acquisitions.cost import contextual
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument
 from farthing.history import History
-from farthing.policies.models import Models, Pick, check_initial, design_size, propose_by
+from farthing.policies.models import WARM_UP, Models, Pick, check_initial, propose_by
 from farthing.space import Space
 from farthing.trial import Proposal
 
-TRADEOFF = 0.7
+TRADEOFF = 0.5
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class CEI:
 
     name: ClassVar[str] = "cei"
     tradeoff: float = TRADEOFF
-    initial: int | None = None
+    initial: int = WARM_UP
 
     def __post_init__(self) -> None:
         check_initial(self.name, self.initial)
@@ -34,7 +34,7 @@ class CEI:
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        return propose_by(self.pick, design_size(self.initial, space), space, history, ledger, n, rng)
+        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         found = models.by_improvement()

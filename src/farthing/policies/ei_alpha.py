@@ -14,7 +14,7 @@ import numpy as np
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument
 from farthing.history import History
-from farthing.policies.models import Models, Pick, check_initial, design_size, per_cost, propose_by
+from farthing.policies.models import WARM_UP, Models, Pick, check_initial, per_cost, propose_by
 from farthing.space import Space
 from farthing.trial import Proposal
 
@@ -25,7 +25,7 @@ class EIAlpha:
 
     name: ClassVar[str] = "ei_alpha"
     alpha: float = 0.5
-    initial: int | None = None
+    initial: int = WARM_UP
 
     def __post_init__(self) -> None:
         check_initial(self.name, self.initial)
@@ -35,7 +35,7 @@ class EIAlpha:
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        return propose_by(self.pick, design_size(self.initial, space), space, history, ledger, n, rng)
+        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         return per_cost(models, self.alpha)
@@ -54,7 +54,7 @@ class EICool:
     """EI per cost^alpha with alpha cooling from 1 to 0 over the budget."""
 
     name: ClassVar[str] = "ei_cool"
-    initial: int | None = None
+    initial: int = WARM_UP
 
     def __post_init__(self) -> None:
         check_initial(self.name, self.initial)
@@ -62,7 +62,7 @@ class EICool:
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        return propose_by(self.pick, design_size(self.initial, space), space, history, ledger, n, rng)
+        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         return per_cost(models, cooled(models.ledger, models.design_share))

@@ -33,6 +33,7 @@ from farthing.trial import Proposal, Trial
 Array = NDArray[np.float64]
 
 ANCHORS = 3  # of the best evaluated points, perturbed in the search for the next
+WARM_UP = 5  # points before the first modelled one where cost is weighed: CArBO's, and enough for a line
 FEWEST_VALUES = 2  # below, there is nothing to model and the design goes on
 NEAR_THE_END = 0.5  # share of the budget used from which on what is left decides what can be proposed
 USEFUL = 0.01  # share of the best EI below which a point is not worth the rest of a budget

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 
 from farthing.budget import Budget, Charges
-from farthing.errors import InvalidBudget, StudyEnded
+from farthing.errors import InvalidArgument, InvalidBudget, StudyEnded
 from farthing.runner.evaluate import Evaluation, evaluate
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.meters import Stopwatch
@@ -25,6 +25,8 @@ SILENT = 20  # trials in a row that may end without a cost in a unit that only t
 
 def run(study: Study, objective: Objective, *, progress: bool | None, callbacks: Sequence[Callback]) -> None:
     """Run until the budget is spent, the target reached, the space exhausted, `study.stop()` or Ctrl-C."""
+    if not callable(objective):
+        raise InvalidArgument(f"objective: expected a function of a config, got {type(objective).__name__}")
     watch = Stopwatch()
     study.begin_run()
     with progress_for(study, progress) as shown, Interrupts() as interrupts:
@@ -36,7 +38,7 @@ def run(study: Study, objective: Objective, *, progress: bool | None, callbacks:
             logger.info("ended: %s", end)
         except KeyboardInterrupt:
             where = f"; Study.resume({study.storage!r}) goes on" if study.storage else ""
-            message = f"interrupted after {len(study.trials)} trials{where}"
+            message = f"interrupted after {study.count()} trials{where}"
             logger.warning(message)
             shown.ended(message)
         study.charge(_overhead(study.ledger.budget, watch))

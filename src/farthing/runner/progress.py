@@ -141,9 +141,7 @@ class Live(Silent):
 
 def summary(study: Study, *, fraction: bool = True) -> str:
     """Best value, trials done and failed, and how much of the budget is used."""
-    trials = study.trials
-    done = sum(trial.status is Status.COMPLETE for trial in trials)
-    failed = sum(trial.status is Status.FAILED for trial in trials)
+    done, failed = study.count(Status.COMPLETE), study.count(Status.FAILED)
     try:
         best = f"{study.best.value:.6g}"
     except NoTrial:

@@ -1,0 +1,181 @@
+"""The EI-cost Pareto front: what improvement can be expected for what cost, at one state of knowledge.
+
+Symbols: c log cost, e log EI, (m,) each; U (m, p) unit coordinates.
+    dominated (CEI, section 3.1):   another point has no more c and no less e, and one of the two strictly
+    EI / cost^alpha (CEI, Eq. 1):   e - alpha c, so its maximiser is a vertex of the front's upper concave hull
+                                    and alpha lies between the slopes of the hull's edges to the right and the left
+A point of the front inside a dent of the hull is no maximiser of EI / cost^alpha for any alpha; contextual EI reaches
+it nevertheless (CEI, section 4 and Figure 5, right).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.cost import TIE, PerCost, contextual
+from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.maximize import Domain, Ranking
+from farthing.errors import InvalidArgument
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Search = Callable[[Acquisition], Ranking]  # points of a domain by an acquisition, best first
+
+TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # whose contextual EI is solved for the front
+ALPHAS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # and those of EI / cost^alpha
+KEPT = 32  # of the best points for each: the rest is the pool again
+ROUNDING = 1e-9
+INDISTINCT = 1e-3  # of log utility: a tenth of a percent of EI is less than a search can be trusted with
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The point that one acquisition would evaluate next."""
+
+    u: Array  # (p,)
+    log_cost: float
+    log_ei: float
+
+
+@dataclass(frozen=True)
+class Front:
+    """The non-dominated points by increasing cost, and where some acquisitions would pick.
+
+    `alphas` is the interval of alpha whose EI / cost^alpha is largest at the pick of contextual EI; None where there is
+    no such alpha, the pick being off the concave hull. Rows of U are unit coordinates: `space.decode(front.U[0])`.
+    """
+
+    U: Array  # (m, p)
+    log_cost: Array  # (m,), strictly increasing
+    log_ei: Array  # (m,), strictly increasing
+    picks: Mapping[str, Pick]
+    alphas: tuple[float, float] | None
+
+    def __post_init__(self) -> None:
+        if not len(self.U) == len(self.log_cost) == len(self.log_ei) > 0:
+            sizes = f"{len(self.U)}, {len(self.log_cost)} and {len(self.log_ei)}"
+            raise InvalidArgument(f"Front: U, log_cost and log_ei must be of one length above 0, got {sizes}")
+        if np.any(np.diff(self.log_cost) <= 0.0) or np.any(np.diff(self.log_ei) <= 0.0):
+            raise InvalidArgument("Front: log_cost and log_ei must both increase from point to point")
+
+    def shortfall(self, log_cost: Array, log_ei: Array) -> Array:
+        """How much more log EI the front has for at most the same cost, (m,): above 0 for dominated points."""
+        return _shortfall(self.log_cost, self.log_ei, log_cost, log_ei)
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Improvement and cost over a domain at one state of knowledge."""
+
+    improvement: Acquisition
+    log_cost: Surrogate
+    domain: Domain
+
+    def at(self, U: Array) -> tuple[Array, Array]:
+        """log cost and log EI at U (m, p), (m,) each."""
+        X = self.domain.features(U)
+        return self.log_cost.predict(X)[0], self.improvement(X)
+
+
+@dataclass(frozen=True)
+class Persistence:
+    """Where the points of an earlier front are now (CEI, Figure 7)."""
+
+    log_cost: Array  # (m,)
+    log_ei: Array  # (m,)
+    kept: Mask  # (m,), still not dominated
+
+    @property
+    def share(self) -> float:
+        """The share of the earlier front that is still not dominated."""
+        return float(np.mean(self.kept))
+
+
+def non_dominated(log_cost: Array, log_ei: Array) -> NDArray[np.intp]:
+    """Indices of the points that no other is as good as in both, by increasing cost; of duplicates the first.
+
+    >>> non_dominated(np.array([1.0, 2.0, 1.0, 3.0, 2.0]), np.array([0.0, 5.0, 1.0, 4.0, 5.0]))
+    array([2, 1])
+    """
+    order = np.lexsort((-log_ei, log_cost))  # stable: by cost, at equal cost the largest EI first
+    e = log_ei[order]
+    best_cheaper = np.concatenate([[-np.inf], np.maximum.accumulate(e)[:-1]]) if len(e) else e
+    return np.asarray(order[e > best_cheaper])
+
+
+def alpha_interval(
+    log_cost: Array, log_ei: Array, index: int, tolerance: float = ROUNDING
+) -> tuple[float, float] | None:
+    """The alphas of at least 0 for which e - alpha c is largest at a point, to within `tolerance`; None if there are
+    none.
+
+    The steepest slope up to a dearer point is the hull's edge to the right, the flattest one down to a cheaper point
+    the edge to the left; where the first is above the second the point lies below the hull.
+
+    >>> c, e = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 3.0, 3.5, 5.5])
+    >>> [None if i is None else tuple(round(a, 6) for a in i) for i in (alpha_interval(c, e, k) for k in range(4))]
+    [(3.0, inf), (0.833333, 3.0), None, (0.0, 0.833333)]
+    """
+    run, rise = log_cost - log_cost[index], log_ei - log_ei[index] - tolerance
+    if np.any(rise[run == 0.0] > 0.0):
+        return None
+    with np.errstate(over="ignore"):
+        low = float(np.max(rise[run > 0.0] / run[run > 0.0], initial=0.0))
+        high = float(np.min(rise[run < 0.0] / run[run < 0.0], initial=np.inf))
+    return (low, high) if low <= high and low < np.inf else None
+
+
+def candidates(landscape: Landscape, search: Search) -> Array:
+    """Points (m, p) among which the front is looked for.
+
+    All that the search for EI looks at, and the best for contextual EI and EI / cost^alpha from one end of the front
+    to the other.
+    """
+    improvement, log_cost, domain = landscape.improvement, landscape.log_cost, landscape.domain
+    found = search(improvement)
+    cheapest = [contextual(improvement, log_cost, domain, found, tradeoff).U[:KEPT] for tradeoff in TRADEOFFS]
+    weighed = [search(PerCost(improvement, log_cost, alpha)).U[:KEPT] for alpha in ALPHAS]
+    return np.unique(np.concatenate([found.U, *cheapest, *weighed]), axis=0)
+
+
+def front_among(landscape: Landscape, U: Array, picked: Mapping[str, Array], contextual_name: str) -> Front:
+    """The front of points U (m, p) and of those picked, (p,) each, by name; `alphas` is of the one so named.
+
+    Costs that contextual EI takes for equal are equal here.
+    """
+    U = np.concatenate([U, *(u[None, :] for u in picked.values())])
+    log_cost, log_ei = landscape.at(U)
+    last = range(len(U) - len(picked), len(U))
+    picks = {name: Pick(U[i], float(log_cost[i]), float(log_ei[i])) for name, i in zip(picked, last, strict=True)}
+    on_front = non_dominated(np.round(log_cost / TIE), log_ei)
+    c, e = log_cost[on_front], log_ei[on_front]
+    chosen = picks.get(contextual_name)
+    return Front(U[on_front], c, e, picks, None if chosen is None else _alphas(c, e, chosen))
+
+
+def persistence(before: Front, now: Front, landscape: Landscape) -> Persistence:
+    """The points of an earlier front under the models of now, and which of them neither the front of now nor another
+    of them dominates."""
+    log_cost, log_ei = landscape.at(before.U)
+    c, e = np.concatenate([log_cost, now.log_cost]), np.concatenate([log_ei, now.log_ei])
+    best = non_dominated(c, e)
+    return Persistence(log_cost, log_ei, _shortfall(c[best], e[best], log_cost, log_ei) <= ROUNDING)
+
+
+def _alphas(log_cost: Array, log_ei: Array, pick: Pick) -> tuple[float, float] | None:
+    """The alphas that lead to a pick, which another search may have beaten by a hair, in cost or in EI."""
+    as_cheap = (log_cost < pick.log_cost) & (log_cost >= pick.log_cost - TIE)
+    c = np.append(np.where(as_cheap, pick.log_cost, log_cost), pick.log_cost)
+    e = np.append(log_ei, pick.log_ei)
+    return alpha_interval(c, e, len(c) - 1, INDISTINCT)
+
+
+def _shortfall(front_cost: Array, front_ei: Array, log_cost: Array, log_ei: Array) -> Array:
+    """The largest log EI of a front at no more than these costs (to within TIE), less these log EI; -inf where all of
+    it is dearer."""
+    best = np.concatenate([[-np.inf], front_ei])[np.searchsorted(front_cost, log_cost + TIE, side="right")]
+    return np.asarray(best - log_ei)
