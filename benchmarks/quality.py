@@ -191,9 +191,6 @@ class Table:
     def regrets(self, problem: str, method: Method) -> Array:  # (seeds,)
         return np.array([result.regret for result in self._column(problem, method)])
 
-    def seconds(self, problem: str, method: Method) -> Array:  # (seeds,)
-        return np.array([result.seconds for result in self._column(problem, method)])
-
     def versions(self) -> dict[str, dict[str, str]]:
         return {run.method.system: result.versions for run, result in self._results.items()}
 
@@ -240,15 +237,6 @@ def wins_table(found: Table) -> str:
     return table(["problem", *(f"against {peer.title}" for peer in PEERS)], rows)
 
 
-def seconds_table(found: Table) -> str:
-    """Median seconds of a whole run, the objective left out."""
-    rows = [
-        [problem, *(f"{np.median(found.seconds(problem, method)):.2f}" for method in METHODS)]
-        for problem in found.problems
-    ]
-    return table(["problem", *(method.title for method in METHODS)], rows)
-
-
 def bar_lines(found: Table) -> list[str]:
     """The bar against GPSampler at its defaults, and the same count against its other setting."""
     lines = []
@@ -279,10 +267,6 @@ which Farthing is not told. The second line counts against that setting, with th
 
 {bars}
 
-Seconds per run, the objective left out, one thread, two runs at a time:
-
-{seconds}
-
 {machine}
 
 Reproduce with `make bench-quality`. Every run is in [data/quality.json](data/quality.json).
@@ -299,20 +283,18 @@ def document(found: Table, facts: dict[str, Any]) -> str:
         regrets=regret_table(found),
         wins=wins_table(found),
         bars="\n".join(bar_lines(found)),
-        seconds=seconds_table(found),
         machine=machine_text(facts, found.versions()),
     )
 
 
 def data(found: Table, facts: dict[str, Any]) -> dict[str, Any]:
-    """Regret and seconds per problem, method and seed."""
+    """Regret per problem, method and seed."""
     return {
         "machine": facts,
         "versions": found.versions(),
         "evaluations": EVALUATIONS,
         "initial": INITIAL,
         "regret": _per_method(found, found.regrets, "{:.5g}"),
-        "seconds": _per_method(found, found.seconds, "{:.3g}"),
     }
 
 

@@ -62,7 +62,7 @@ def test_a_study_has_a_front_and_the_four_picks_lie_on_it(study):
 
 
 def test_looking_changes_nothing_and_gives_the_same_each_time():
-    looked, blind = tuned(trials=8), tuned(trials=8)
+    looked, blind = tuned(trials=7), tuned(trials=7)
     assert same(looked.pareto(), looked.pareto())
     assert same(looked.pareto(6), looked.pareto(6))
     assert looked.ask().config == blind.ask().config
@@ -70,21 +70,21 @@ def test_looking_changes_nothing_and_gives_the_same_each_time():
 
 @pytest.mark.parametrize(("policy", "name"), [("cei", "CEI"), ("eipu", "EIpu"), ("ei_cool", "EI-cool")])
 def test_the_pick_of_the_policy_is_what_the_study_asks_for_next_and_asked_for_before(policy, name):
-    study = tuned(policy, trials=9)
+    study = tuned(policy, trials=8)
     assert SPACE.decode(study.pareto().picks[name].u) == study.ask().config
-    for trial in (6, 8):
-        assert SPACE.decode(study.pareto(trial).picks[name].u) == study.trials[trial].config
+    assert SPACE.decode(study.pareto(7).picks[name].u) == study.trials[7].config
 
 
 def test_the_options_of_the_study_s_own_policy_count():
     front = tuned(ft.policies.CEI(tradeoff=0.0), trials=8).pareto()
     np.testing.assert_array_equal(front.picks["CEI"].u, front.picks["EI"].u)
-    assert front.alphas is not None and front.alphas[0] == 0.0
+    assert front.alphas is not None
+    assert front.alphas[0] == 0.0
 
 
 def test_an_earlier_front_is_the_one_that_was_seen_then():
     study, seen = tuned(trials=6), []
-    for _ in range(3):
+    for _ in range(2):
         seen.append(study.pareto())
         proposal = study.ask()
         value, spent = evaluate(proposal.config)
@@ -163,6 +163,15 @@ def test_nothing_on_the_front_was_tried_before():
         study.tell(proposal, value=1.0 / proposal.config["n"], cost=float(proposal.config["n"]))
     with pytest.raises(SpaceExhausted, match="every allowed configuration"):
         study.pareto()
+
+
+def test_a_corner_that_was_tried_is_not_on_the_front_though_it_is_the_cheapest_point():
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=100.0), policy="cei", seed=0, start=[{"x": 0.0}])
+    for _ in range(5):
+        proposal = study.ask()
+        x = proposal.config["x"]
+        study.tell(proposal, value=(x - 0.6) ** 2, cost=1.0 + 9.0 * x)
+    assert study.pareto().U.min() > 0.0
 
 
 def test_without_values_or_costs_there_is_no_front_and_the_error_says_what_is_missing(study):

@@ -28,7 +28,7 @@ GROUPS = {
         "trial", "budget", "events", "history", "storage", "reading",
     ],
     "policies": ["policies"],
-    "study": ["opening", "study"],
+    "study": ["chronicle", "opening", "study"],
     "package": [""],
     "problems": ["problems"],
     "runner": ["runner"],

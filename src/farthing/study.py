@@ -1,13 +1,12 @@
 """Study: ask, tell, run. The only stateful object users hold.
 
-Its state is a fold over events: `_record` writes an event to the log and only then lets history and ledger grow by it,
-so that what memory knows is always on disk, and opening a file is the same fold over the events read from it.
+What it knows is in its chronicle, which is on disk before it is in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
@@ -18,6 +17,7 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Charges, Ledger, amount_text
+from farthing.chronicle import Chronicle
 from farthing.errors import (
     BudgetSpent,
     InvalidArgument,
@@ -28,7 +28,7 @@ from farthing.errors import (
     StudyMismatch,
     TargetReached,
 )
-from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told, plain
+from farthing.events import Asked, Charged, Opened, Told, plain
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import first_event, opened, require_same
@@ -94,11 +94,10 @@ class Study:
                 first = found
             self._begin(space, chosen, first, log)
             if events:
-                self._replay(events[1:])
+                self._chronicle.replay(events[1:])
             else:
-                self._record(first)
-            if self._ledger is None or self._ledger.budget != limits:
-                self._record(Budgeted(limits))
+                self._chronicle.record(first)
+            self._chronicle.limit(limits)
 
     @classmethod
     def resume(
@@ -131,54 +130,21 @@ class Study:
                 raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
             study = cls.__new__(cls)
             study._begin(space, chosen, first, log)
-            study._replay(events[1:])
-            if limits is not None and (study._ledger is None or limits != study._ledger.budget):
-                study._record(Budgeted(limits))
+            study._chronicle.replay(events[1:])
+            if limits is not None:
+                study._chronicle.limit(limits)
         return study
-
-    # -- the fold ----------------------------------------------------------------------------------------------------
 
     def _begin(self, space: Space, policy: Policy, first: Opened, log: EventLog) -> None:
         self.space, self.policy, self.seed, self.maximize = space, policy, first.seed, first.maximize
         self._start = [space.load_config(stored) for stored in first.start]
         self._stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
-        self._log, self._codec = log, Codec(space, first.maximize)
-        self._history = History(first.seed)
-        self._ledger: Ledger | None = None
+        self._chronicle = Chronicle(log, space, first)
         self.stop_requested = False
 
-    def _replay(self, events: Sequence[tuple[str, str]]) -> None:
-        for number, (kind, body) in enumerate(events, start=2):
-            try:
-                self._apply(self._codec.read(kind, body))
-            except (ValueError, KeyError, TypeError) as error:
-                raise StorageError(f"{self._log.name}: event {number} cannot be read ({error!r})") from error
-        self._history = self._history.interrupted()
-        if self._ledger is not None:
-            self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
-
-    def _record(self, *events: Event) -> None:
-        """On disk first, all of them or none, then in memory."""
-        self._log.append(*map(self._codec.write, events))
-        for event in events:
-            self._apply(event)
-
-    def _apply(self, event: Event) -> None:
-        match event:
-            case Budgeted(budget):
-                held = self._ledger
-                self._ledger = Ledger(budget) if held is None else Ledger(
-                    budget, held.accounts, held.committed, held.running
-                )  # fmt: skip
-            case Asked():
-                self._history = self._history.asked(event, self.space)
-                self._ledger = self.ledger.charged(event.charges).promised(event.proposal.predicted_cost or 0.0, 1)
-            case Charged(charges):
-                self._ledger = self.ledger.charged(charges)
-            case Told():
-                promised = self._history.running_trial(event.trial).predicted_cost or 0.0
-                self._history = self._history.told(event)
-                self._ledger = self.ledger.charged(event.charges).promised(-promised, -1)
+    @property
+    def _history(self) -> History:
+        return self._chronicle.history
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
 
@@ -220,7 +186,7 @@ class Study:
             proposals = self._from_start(n) or self._from_policy(n, number)
         if proposals:
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
-            self._record(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
+            self._chronicle.record(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
         return proposals
 
     def _require_open(self) -> None:
@@ -288,7 +254,7 @@ class Study:
         account, count = ACCOUNT_OF[outcome.status]
         charges = {account: {**spent, "evaluations": count}, **(overhead or {})}
         told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
-        self._record(Told(number, told, charges))
+        self._chronicle.record(Told(number, told, charges))
         return self._shown(self._history.trials[number])
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -310,7 +276,7 @@ class Study:
 
     def charge(self, charges: Charges) -> None:
         """For runners: amounts that belong to no trial."""
-        self._record(Charged(charges))
+        self._chronicle.record(Charged(charges))
 
     def begin_run(self) -> None:
         """For runners: forget a `stop` of an earlier run."""
@@ -321,9 +287,7 @@ class Study:
     @property
     def ledger(self) -> Ledger:
         """What was spent, is committed and remains."""
-        if self._ledger is None:
-            raise StorageError(f"{self._log.name}: the file ends before the study had a budget")
-        return self._ledger
+        return self._chronicle.ledger
 
     @property
     def trials(self) -> list[Trial]:
@@ -347,12 +311,21 @@ class Study:
 
     def pareto(self, trial: int | None = None) -> Front:
         """What improvement can be expected for what cost now, or as it was when that trial was asked for; where EI,
-        EIpu, EI-cool and CEI would pick; and the alphas whose EI / cost^alpha would lead to the pick of CEI."""
+        EIpu, EI-cool and CEI would pick; and the alphas whose EI / cost^alpha would lead to the pick of CEI.
+
+        >>> import farthing as ft
+        >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=100), seed=0)
+        >>> for _ in range(5):
+        ...     proposal = study.ask()
+        ...     x = proposal.config["x"]
+        ...     _ = study.tell(proposal, value=(x - 0.6) ** 2, cost=1 + 9 * x)
+        >>> picks = study.pareto().picks
+        >>> picks["CEI"].log_cost <= picks["EI"].log_cost
+        True
+        """
         history, ledger = self._history, self.ledger
-        if trial is not None:  # a file is read by a connection of its own: reading moves where this one writes next
-            with closing(self._log if self.storage is None else open_log(self.storage)) as log:
-                events = [self._codec.read(kind, body) for kind, body in log.read()]
-            history, ledger = state_before(trial, events, self.space, self.seed)
+        if trial is not None:
+            history, ledger = state_before(trial, self._chronicle.past(), self.space, self.seed)
         with one_blas_thread():
             rng = np.random.default_rng([self.seed, history.asks])
             return front_of(self.space, history, ledger, rng, self.policy)
@@ -366,7 +339,7 @@ class Study:
     @property
     def storage(self) -> str | None:
         """The study's file, None when it lives in memory."""
-        return None if self._log.name == "memory" else self._log.name
+        return self._chronicle.storage
 
     def _shown(self, trial: Trial) -> Trial:
         """As users see it: in their sign, with a config and attributes of their own."""
@@ -383,7 +356,7 @@ class Study:
 
     def close(self) -> None:
         """Close the study's file."""
-        self._log.close()
+        self._chronicle.log.close()
 
     def __enter__(self) -> Study:
         return self

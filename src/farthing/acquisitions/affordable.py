@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from farthing.acquisitions.improvement import Acquisition, Surrogate
-from farthing.acquisitions.maximize import Domain
 from farthing.numerics.normal import LOG_SQRT_2PI
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -44,32 +42,3 @@ class IfAffordable:
         hazard = np.exp(-0.5 * z * z - LOG_SQRT_2PI - log_chance)
         z_slope = -mean_slope / s[:, None] - (0.5 * z / variance)[:, None] * variance_slope
         return value + log_chance, slope + hazard[:, None] * z_slope
-
-
-@dataclass(frozen=True)
-class AffordableDomain:
-    """A domain without the points whose predicted cost is above what remains."""
-
-    domain: Domain
-    log_cost: Surrogate
-    log_remaining: float
-
-    @property
-    def levels(self) -> tuple[int | None, ...]:
-        return tuple(self.domain.levels)
-
-    def snap(self, U: Array) -> Array:
-        return self.domain.snap(U)
-
-    def features(self, U: Array) -> Array:
-        return self.domain.features(U)
-
-    def pull(self, U: Array, G: Array) -> Array:
-        return self.domain.pull(U, G)
-
-    def neighbours(self, u: Array) -> Array:
-        return self.domain.neighbours(u)
-
-    def admissible(self, U: Array) -> Mask:
-        mean = self.log_cost.predict(self.domain.features(U))[0]
-        return np.asarray(self.domain.admissible(U) & (mean <= self.log_remaining))

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Search = Callable[[Acquisition], Ranking]  # points of a domain by an acquisition, best first
 
-TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # whose contextual EI is solved for the front
+TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0)  # whose contextual EI is solved for the front
 ALPHAS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # and those of EI / cost^alpha
 KEPT = 32  # of the best points for each: the rest is the pool again
 ROUNDING = 1e-9
@@ -63,7 +63,12 @@ class Front:
             raise InvalidArgument("Front: log_cost and log_ei must both increase from point to point")
 
     def shortfall(self, log_cost: Array, log_ei: Array) -> Array:
-        """How much more log EI the front has for at most the same cost, (m,): above 0 for dominated points."""
+        """How much more log EI the front has for at most the same cost, (m,): above 0 for dominated points.
+
+        >>> front = Front(np.array([[0.1], [0.9]]), np.array([0.0, 1.0]), np.array([-3.0, -1.0]), {}, None)
+        >>> front.shortfall(np.array([0.5, 1.0]), np.array([-4.0, -1.0]))
+        array([1., 0.])
+        """
         return _shortfall(self.log_cost, self.log_ei, log_cost, log_ei)
 
 
@@ -151,7 +156,7 @@ def front_among(landscape: Landscape, U: Array, picked: Mapping[str, Array], con
     log_cost, log_ei = landscape.at(U)
     last = range(len(U) - len(picked), len(U))
     picks = {name: Pick(U[i], float(log_cost[i]), float(log_ei[i])) for name, i in zip(picked, last, strict=True)}
-    on_front = non_dominated(np.round(log_cost / TIE), log_ei)
+    on_front = _distinct(log_cost, log_ei)
     c, e = log_cost[on_front], log_ei[on_front]
     chosen = picks.get(contextual_name)
     return Front(U[on_front], c, e, picks, None if chosen is None else _alphas(c, e, chosen))
@@ -162,8 +167,17 @@ def persistence(before: Front, now: Front, landscape: Landscape) -> Persistence:
     of them dominates."""
     log_cost, log_ei = landscape.at(before.U)
     c, e = np.concatenate([log_cost, now.log_cost]), np.concatenate([log_ei, now.log_ei])
-    best = non_dominated(c, e)
+    best = _distinct(c, e)
     return Persistence(log_cost, log_ei, _shortfall(c[best], e[best], log_cost, log_ei) <= ROUNDING)
+
+
+def _distinct(log_cost: Array, log_ei: Array) -> NDArray[np.intp]:
+    """The non-dominated points, where costs less than TIE apart count as equal."""
+    kept: list[int] = []
+    for i in non_dominated(log_cost, log_ei)[::-1].tolist():  # from the dear end, where the larger EI of equals is
+        if not kept or log_cost[i] + TIE < log_cost[kept[-1]]:
+            kept.append(i)
+    return np.array(kept[::-1], dtype=np.intp)
 
 
 def _alphas(log_cost: Array, log_ei: Array, pick: Pick) -> tuple[float, float] | None:

@@ -6,7 +6,8 @@ taken and the forbidden ones, as the acquisition's maximiser sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class FreshSpace:
     def __init__(self, space: Space, history: History) -> None:
         self.space = space
         self.taken = {trial.key for trial in history.trials}
+        self._condition: Callable[[Array], Mask] | None = None
         # With a continuous coordinate that is always active two points never coincide but in a corner, and the last
         # check of `claim` sees to those: looking up hundreds of keys per suggestion would be waste.
         self._never_coincides = any(isinstance(p, Real) and not p.when for p in space.params.values())
@@ -48,8 +50,16 @@ class FreshSpace:
     def neighbours(self, u: Array) -> Array:
         return self.space.neighbours(u)
 
+    def where(self, condition: Callable[[Array], Mask]) -> FreshSpace:
+        """The same space, only where a condition on features holds; what one takes is taken in both."""
+        narrower = copy(self)
+        narrower._condition = condition
+        return narrower
+
     def admissible(self, U: Array) -> Mask:
         allowed = self.space.allowed(U)
+        if self._condition is not None:
+            allowed = np.asarray(allowed & self._condition(self.space.features(U)))
         if self._never_coincides:
             return allowed
         fresh = np.array([key not in self.taken for key in self.space.keys(U)], dtype=np.bool_)

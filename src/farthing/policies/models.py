@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from farthing.acquisitions.affordable import AffordableDomain, IfAffordable
+from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.batch import MeanLogEI
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.improvement import Acquisition, Surrogate
-from farthing.acquisitions.maximize import Domain, Ranking, maximize
+from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
@@ -75,11 +75,12 @@ class Models:
         return IfAffordable(improvement, self.log_cost, self.log_remaining)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> FreshSpace:
         """Where to look: near the end of the budget, only at what it can pay for, if there is any."""
         if self.log_cost is None or not self.is_limited:
             return self.fresh
-        affordable = AffordableDomain(self.fresh, self.log_cost, self.log_remaining)
+        log_cost, limit = self.log_cost, self.log_remaining
+        affordable = self.fresh.where(lambda X: log_cost.predict(X)[0] <= limit)
         some = self.pool if self.pool is not None else self.fresh.snap(sobol(SOME, len(self.space), self.rng))
         return affordable if affordable.admissible(some).any() else self.fresh
 

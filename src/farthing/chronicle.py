@@ -1,0 +1,81 @@
+"""The chronicle of a study: its event log, and the history and ledger that follow from it.
+
+Both are a fold over events. `record` writes events to the log and only then lets history and ledger grow by them, so
+that what memory knows is always on disk; `replay` is the same fold over the events read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
+
+from farthing.budget import Budget, Ledger
+from farthing.errors import StorageError
+from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told
+from farthing.history import History
+from farthing.space import Space
+from farthing.storage import EventLog, MemoryLog, open_log
+
+
+class Chronicle:
+    """What has happened, on disk and in memory."""
+
+    def __init__(self, log: EventLog, space: Space, first: Opened) -> None:
+        self.log, self._space, self._codec = log, space, Codec(space, first.maximize)
+        self.history = History(first.seed)
+        self._ledger: Ledger | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spent, is committed and remains."""
+        if self._ledger is None:
+            raise StorageError(f"{self.log.name}: the file ends before the study had a budget")
+        return self._ledger
+
+    @property
+    def storage(self) -> str | None:
+        """The file, None when all lives in memory."""
+        return None if isinstance(self.log, MemoryLog) else self.log.name
+
+    def past(self) -> list[Event]:
+        """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
+        log = self.log if self.storage is None else open_log(self.storage)
+        with nullcontext(log) if log is self.log else closing(log):
+            return [self._codec.read(kind, body) for kind, body in log.read()]
+
+    def limit(self, budget: Budget) -> None:
+        """Let the budget be this one from here on."""
+        if self._ledger is None or self._ledger.budget != budget:
+            self.record(Budgeted(budget))
+
+    def record(self, *events: Event) -> None:
+        """On disk first, all of them or none, then in memory."""
+        self.log.append(*map(self._codec.write, events))
+        for event in events:
+            self._apply(event)
+
+    def replay(self, events: Sequence[tuple[str, str]]) -> None:
+        """Take in the events of a file after its first; whatever was running there is not running any more."""
+        for number, (kind, body) in enumerate(events, start=2):
+            try:
+                self._apply(self._codec.read(kind, body))
+            except (ValueError, KeyError, TypeError) as error:
+                raise StorageError(f"{self.log.name}: event {number} cannot be read ({error!r})") from error
+        self.history = self.history.interrupted()
+        if self._ledger is not None:
+            self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
+
+    def _apply(self, event: Event) -> None:
+        match event:
+            case Budgeted(budget):
+                held = self._ledger or Ledger(budget)
+                self._ledger = Ledger(budget, held.accounts, held.committed, held.running)
+            case Charged(charges):
+                self._ledger = self.ledger.charged(charges)
+            case Asked(proposal=proposal, charges=charges):
+                self.history = self.history.asked(event, self._space)
+                self._ledger = self.ledger.charged(charges).promised(proposal.predicted_cost or 0.0, 1)
+            case Told(trial, charges=charges):
+                promised = self.history.running_trial(trial).predicted_cost or 0.0
+                self.history = self.history.told(event)
+                self._ledger = self.ledger.charged(charges).promised(-promised, -1)
