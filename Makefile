@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format bench-latency bench-quality clean help
+.PHONY: demo test check format bench-latency bench-quality bench-blackbox clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -13,6 +13,7 @@ help:
 	@echo "make format         let ruff rewrite the code"
 	@echo "make bench-latency  seconds per suggestion beside GPSampler and BoTorch   (QUICK=1: short)"
 	@echo "make bench-quality  regret after 60 evaluations beside GPSampler          (QUICK=1: short)"
+	@echo "make bench-blackbox regret for a budget of cost on 12 real tables beside its peers (QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -36,6 +37,9 @@ bench-latency: .venv/demo.stamp
 
 bench-quality: .venv/demo.stamp
 	$(BIN)/python benchmarks/quality.py
+
+bench-blackbox: .venv/demo.stamp
+	$(BIN)/python benchmarks/blackbox.py
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."
