@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import Matern
 
-from farthing.surrogates.kernels import matern52, matern52_with_decay, squared_distances
+from farthing.numerics.linalg import squared_distances
+from farthing.surrogates.kernels import matern52, matern52_with_decay
 
 
 @pytest.mark.parametrize("f", [1, 3, 8])

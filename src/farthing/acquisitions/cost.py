@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farthing.acquisitions.improvement import Acquisition, Surrogate
-from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped
+from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped, top
 from farthing.numerics.optimize import Function, Rows, minimize_rows
 
 Array = NDArray[np.float64]
@@ -139,12 +139,6 @@ def contextual(
     costs = log_cost.predict(domain.features(found.U))[0]
     values = utility.of(found.utility, costs)
     close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)
-    starts = np.unique(np.concatenate([[0], _best(values), _best(close)]))  # the best EI is always feasible
+    starts = np.unique(np.concatenate([[0], top(values, STARTS), top(close, STARTS)]))  # the best EI is always feasible
     U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb)
     return ranked(np.concatenate([U, found.U]), np.concatenate([gained, values]))
-
-
-def _best(utility: Array) -> NDArray[np.intp]:
-    """Indices of the STARTS largest finite utilities."""
-    order = np.argsort(-utility, kind="stable")[:STARTS]
-    return np.asarray(order[utility[order] > -np.inf])

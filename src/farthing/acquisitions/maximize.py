@@ -71,7 +71,9 @@ def maximize(
     U = np.concatenate([spread, near])
     utility = _utility(acquisition, domain, U)
     if np.any(utility > -np.inf):
-        starts = np.unique(np.concatenate([_top(utility[: len(spread)]), len(spread) + _top(utility[len(spread) :])]))
+        starts = np.unique(
+            np.concatenate([top(utility[: len(spread)], STARTS), len(spread) + top(utility[len(spread) :], STARTS)])
+        )
         polished, gained = stepped(acquisition, domain, U[starts], utility[starts], uphill(acquisition))
         U, utility = np.concatenate([polished, U]), np.concatenate([gained, utility])
     return ranked(U, utility)
@@ -104,9 +106,9 @@ def _utility(utility: Utility, domain: Domain, U: Array) -> Array:
     return np.where(domain.admissible(U) & np.isfinite(values), values, -np.inf)
 
 
-def _top(utility: Array) -> NDArray[np.intp]:
-    """Indices of the STARTS largest finite utilities."""
-    order = np.argsort(-utility, kind="stable")[:STARTS]
+def top(utility: Array, count: int) -> NDArray[np.intp]:
+    """Indices of the largest finite utilities, at most `count`."""
+    order = np.argsort(-utility, kind="stable")[:count]
     return order[utility[order] > -np.inf]
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from farthing.numerics.linalg import squared_distances
+
 Array = NDArray[np.float64]
 
 
@@ -34,9 +36,4 @@ def next_point(log_cost: Array, distance: Array) -> int:
 
 def distances(candidates: Array, design: Array) -> Array:
     """Distance (m,) of each candidate (m, f) to the nearest point of the design (n, f), n >= 1."""
-    squared = (
-        np.einsum("ij,ij->i", candidates, candidates)[:, None]
-        - 2.0 * candidates @ design.T
-        + np.einsum("ij,ij->i", design, design)[None, :]
-    )
-    return np.asarray(np.sqrt(np.maximum(squared.min(axis=1), 0.0)))
+    return np.asarray(np.sqrt(squared_distances(candidates, design).min(axis=1)))

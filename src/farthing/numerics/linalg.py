@@ -68,3 +68,11 @@ def backward(L: Array, B: Array) -> Array:
 def lower_inverse(L: Array) -> Array:
     """K^-1 from its factor L. Only the lower triangle of the result is meaningful."""
     return np.asarray(dpotri(L, lower=1)[0])
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """(m, n) squared distances by one matrix product; rounding below zero is cut off."""
+    s = A @ (-2.0 * B.T)
+    s += np.einsum("ij,ij->i", A, A)[:, None]
+    s += np.einsum("ij,ij->i", B, B)[None, :]
+    return np.maximum(s, 0.0, out=s)

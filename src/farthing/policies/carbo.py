@@ -18,7 +18,7 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, units
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fresh import FreshSpace
-from farthing.policies.models import WARM_UP, Models, Pick, check_initial, chosen_cost_model, per_cost, propose_by
+from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, chosen_cost_model, per_cost
 from farthing.space import Space
 from farthing.trial import Proposal
 
@@ -26,7 +26,7 @@ CANDIDATES = 2_000
 
 
 @dataclass(frozen=True)
-class CArBO:
+class CArBO(Weighing):
     """`initial` points warm the cost model; the design may use `design_share` of the budget, those included;
     alpha cools from 1 to `floor`."""
 
@@ -49,7 +49,7 @@ class CArBO:
             proposals = design(space, history, n, rng)
             if proposals:
                 return proposals
-        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
+        return super().propose(space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from farthing.acquisitions.cost import contextual
-from farthing.budget import Ledger
 from farthing.errors import InvalidArgument
-from farthing.history import History
-from farthing.policies.models import WARM_UP, Models, Pick, check_initial, propose_by
-from farthing.space import Space
-from farthing.trial import Proposal
+from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial
 
 TRADEOFF = 0.5
 
 
 @dataclass(frozen=True)
-class CEI:
+class CEI(Weighing):
     """The cheapest point whose EI is at least (1 - tradeoff) of the best: 0 is EI, 1 the cheapest of all."""
 
     name: ClassVar[str] = "cei"
@@ -30,11 +24,6 @@ class CEI:
         check_initial(self.name, self.initial)
         if not 0.0 <= self.tradeoff <= 1.0:
             raise InvalidArgument(f"cei: tradeoff must be from 0 to 1, got {self.tradeoff!r}")
-
-    def propose(
-        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
-    ) -> list[Proposal]:
-        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         found = models.by_improvement()

@@ -13,14 +13,11 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument
-from farthing.history import History
-from farthing.policies.models import WARM_UP, Models, Pick, check_initial, per_cost, propose_by
-from farthing.space import Space
-from farthing.trial import Proposal
+from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
 
 
 @dataclass(frozen=True)
-class EIAlpha:
+class EIAlpha(Weighing):
     """EI / cost^alpha with a fixed alpha of at least 0."""
 
     name: ClassVar[str] = "ei_alpha"
@@ -31,11 +28,6 @@ class EIAlpha:
         check_initial(self.name, self.initial)
         if not 0.0 <= self.alpha < np.inf:
             raise InvalidArgument(f"{self.name}: alpha must be a number of at least 0, got {self.alpha!r}")
-
-    def propose(
-        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
-    ) -> list[Proposal]:
-        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         return per_cost(models, self.alpha)
@@ -50,7 +42,7 @@ class EIpu(EIAlpha):
 
 
 @dataclass(frozen=True)
-class EICool:
+class EICool(Weighing):
     """EI per cost^alpha with alpha cooling from 1 to 0 over the budget."""
 
     name: ClassVar[str] = "ei_cool"
@@ -58,11 +50,6 @@ class EICool:
 
     def __post_init__(self) -> None:
         check_initial(self.name, self.initial)
-
-    def propose(
-        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
-    ) -> list[Proposal]:
-        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
     def pick(self, models: Models) -> Pick:
         return per_cost(models, cooled(models.ledger, models.design_share))

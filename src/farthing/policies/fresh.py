@@ -73,6 +73,11 @@ class FreshSpace:
                 return config
         return None
 
+    def claim_or_any(self, candidates: Iterable[Array], rng: np.random.Generator) -> Config | None:
+        """The first of the candidates that can be claimed, else any configuration."""
+        config = self.claim(candidates)
+        return config if config is not None else self.claim_any(rng)
+
     def claim_any(self, rng: np.random.Generator) -> Config | None:
         """Any fresh configuration, None when there is none left."""
         config = self.claim(rng.random(len(self.levels)) for _ in range(RANDOM_TRIES))

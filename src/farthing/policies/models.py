@@ -132,9 +132,7 @@ def propose_by(
     first = len(history.trials)
     for number in range(first, first + n):
         ranking, reason = _last(models, *pick(models))
-        config = fresh.claim(ranking.U)
-        if config is None:
-            config = fresh.claim_any(rng)
+        config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
         x = space.features(space.encode(config)[None, :])
@@ -145,11 +143,25 @@ def propose_by(
     return proposals
 
 
+class Weighing:
+    """What policies that weigh cost share: `initial` points of a Sobol design, then the best of `pick`."""
+
+    initial: int
+
+    def pick(self, models: Models) -> Pick:
+        raise NotImplementedError
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
+
+
 def _last(models: Models, ranking: Ranking, reason: str) -> Pick:
     """What was picked, unless nothing could be paid after it: the last trial is for EI among the affordable."""
     if models.log_cost is None or not models.is_limited or not len(ranking.U):
         return ranking, reason
-    cost = float(np.exp(models.log_cost.predict(models.space.features(ranking.U[:1]))[0][0]))
+    cost = models.cost_at(models.space.features(ranking.U[:1])) or 0.0
     rest = float(np.exp(models.log_remaining)) - cost
     found = models.by_improvement()
     useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]

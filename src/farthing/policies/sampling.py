@@ -63,8 +63,7 @@ def next_of_design(fresh: FreshSpace, history: History, number: int, rng: np.ran
 
     The sequence belongs to the study's seed, not to the ask, so that all asks walk along one sequence.
     """
-    config = fresh.claim(_sequence(history.seed, number, len(fresh.levels)))
-    return config if config is not None else fresh.claim_any(rng)
+    return fresh.claim_or_any(_sequence(history.seed, number, len(fresh.levels)), rng)
 
 
 def _sequence(seed: int, first: int, p: int) -> Iterator[Array]:

@@ -37,8 +37,8 @@ from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward
-from farthing.surrogates.kernels import matern52, matern52_with_decay, squared_distances
+from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, lower_inverse, squared_distances
+from farthing.surrogates.kernels import matern52, matern52_with_decay
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -168,11 +168,14 @@ class GP:
         alpha = backward(L, forward(L, both - self.mean))
         return replace(self, X=np.concatenate([self.X, X]), y=both, L=L, alpha=alpha)
 
+    @cached_property
+    def precision(self) -> Array:
+        """Diagonal of K^-1, (n,)."""
+        return np.diag(lower_inverse(self.L))
+
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and variance of each observation given all the others (noise included)."""
-        inverse = dpotri(self.L, lower=1)[0]
-        precision = np.diag(inverse)
-        return self.y - self.alpha / precision, self.variance / precision
+        return self.y - self.alpha / self.precision, self.variance / self.precision
 
 
 def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None) -> GP:

@@ -18,14 +18,6 @@ Array = NDArray[np.float64]
 SQRT_5 = float(np.sqrt(5.0))
 
 
-def squared_distances(A: Array, B: Array) -> Array:
-    """(m, n) squared distances by one matrix product; rounding below zero is cut off."""
-    s = A @ (-2.0 * B.T)
-    s += np.einsum("ij,ij->i", A, A)[:, None]
-    s += np.einsum("ij,ij->i", B, B)[None, :]
-    return np.maximum(s, 0.0, out=s)
-
-
 def matern52(s: Array) -> Array:
     """k(s), in the memory of s.
 

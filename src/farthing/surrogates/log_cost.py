@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
-from farthing.numerics.linalg import backward, forward, lower_inverse
+from farthing.numerics.linalg import backward, forward
 from farthing.surrogates import gp
 from farthing.surrogates.linear_cost import LinearCost
 
@@ -137,7 +137,7 @@ class CostProcess:
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Residual (n,) of each observation and variance (n,) of its prediction, given all the others."""
-        precision = np.diag(lower_inverse(self.process.L))
+        precision = self.process.precision
         residuals, variance = self.process.alpha / precision, self.process.variance / precision
         if self.trend is None:
             return residuals, variance
