@@ -10,6 +10,7 @@ import pytest
 import farthing as ft
 from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
 from farthing.events import Asked, Budgeted, Told
+from farthing.history import History
 from farthing.policies.fronts import front_of, persistence_of, state_before
 from farthing.trial import Outcome, Proposal, Status
 
@@ -126,7 +127,7 @@ def test_the_state_before_a_trial_is_the_fold_of_the_events_before_it():
         Asked(2, Proposal(3, {"x": 0.4}, 2.0), ledger),
         Told(1, Outcome(Status.COMPLETE, 5.0, 1.0)),
     ]
-    history, seen = state_before(3, events, space, seed=0)
+    history, seen = state_before(3, events, space, History(0))
     assert [trial.status for trial in history.trials] == [Status.COMPLETE, Status.RUNNING, Status.RUNNING]
     assert (history.asks, history.fits) == (2, {"value": [1]})
     assert (seen.spent, seen.committed, seen.running) == (3.0, 2.5, 2)

@@ -625,7 +625,7 @@ class TestContinuing:
     def test_no_seed_draws_one_and_stores_it(self, tmp_path):
         path = self.made(tmp_path, seed=None)
         stored = bodies(path, "opened")[0]["seed"]
-        with ft.Study.resume(path) as resumed, ft.Study(BOOSTER, "30 evaluations", storage=path) as again:
+        with ft.Study.resume(path) as resumed, ft.Study(BOOSTER, "30 evaluations", policy="ei", storage=path) as again:
             assert resumed.seed == again.seed == stored
             following = resumed.ask().config
         with ft.Study(BOOSTER, "30 evaluations", policy="ei", seed=stored) as replayed:

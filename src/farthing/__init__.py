@@ -3,7 +3,9 @@
 import logging
 
 from farthing import errors, policies
+from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Ledger
+from farthing.cost_knowledge import CostPrior
 from farthing.space import Choice, Integer, Ordered, Real, Space
 from farthing.study import Study, tune
 from farthing.trial import Proposal, Status, Trial
@@ -13,6 +15,6 @@ logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless
 __version__ = "0.1.0"
 
 __all__ = [
-    "Budget", "Choice", "Integer", "Ledger", "Ordered", "Proposal", "Real", "Space", "Status", "Study", "Trial",
-    "errors", "policies", "tune",
+    "Budget", "Choice", "CostPrior", "Front", "Integer", "Ledger", "Ordered", "Proposal", "Real", "Space", "Status",
+    "Study", "Trial", "errors", "policies", "tune",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing, nullcontext
 
 from farthing.budget import Budget, Ledger
+from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import StorageError
 from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told
 from farthing.history import History
@@ -20,9 +21,9 @@ from farthing.storage import EventLog, MemoryLog, open_log
 class Chronicle:
     """What has happened, on disk and in memory."""
 
-    def __init__(self, log: EventLog, space: Space, first: Opened) -> None:
+    def __init__(self, log: EventLog, space: Space, first: Opened, knowledge: CostKnowledge) -> None:
         self.log, self._space, self._codec = log, space, Codec(space, first.maximize)
-        self.history = History(first.seed)
+        self.history = History(first.seed, cost_knowledge=knowledge)
         self._ledger: Ledger | None = None
 
     @property

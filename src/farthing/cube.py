@@ -192,6 +192,30 @@ class UnitCube:
                 F[:, column] = np.where(used, seen, 0.5)
         return F
 
+    def coordinates(self, F: ArrayLike) -> Array:
+        """Unit coordinates (n, p) that have the features F (n, f): the way back from what a model sees.
+
+        >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b", "c"])})
+        >>> cube.coordinates(cube.features([[0.3, 0.9]])).round(2).tolist()
+        [[0.3, 0.83]]
+        """
+        seen = np.asarray(F, dtype=np.float64)
+        U = seen[:, self._start]
+        for j, param in self._special:
+            column = self._start[j]
+            if _is_one_hot(param):
+                levels = np.argmax(seen[:, column : column + param.levels], axis=1)
+            else:
+                positions = param.positions if isinstance(param, Ordered) else np.arange(2.0)
+                levels = np.argmin(np.abs(seen[:, column, None] - positions), axis=1)
+            U[:, j] = (levels + 0.5) / param.levels
+        return self.snap(U)
+
+    @property
+    def real_columns(self) -> NDArray[np.intp]:
+        """The feature columns that belong to a `Real`: the only ones along which a gradient is followed."""
+        return np.asarray(self._start[self._real])
+
     def pull(self, U: ArrayLike, G: ArrayLike) -> Array:
         """Gradients (n, p) by unit coordinate from gradients G (n, f) by feature: 0 but for active Reals.
 

@@ -28,6 +28,7 @@ class Opened:
     maximize: bool
     start: tuple[Json, ...] = ()  # stored configs
     stop_at: float | None = None
+    cost: Json = field(default_factory=dict)  # what was known of it: CostKnowledge.describe()
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Codec:
 def opened_body(event: Opened) -> Json:
     return {
         "space": event.space, "policy": event.policy, "seed": event.seed, "maximize": event.maximize,
-        "start": list(event.start), "stop_at": event.stop_at,
+        "start": list(event.start), "stop_at": event.stop_at, "cost": event.cost,
     }  # fmt: skip
 
 

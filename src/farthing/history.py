@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import UnknownTrial
 from farthing.events import Asked, Told
 from farthing.space import Space
@@ -29,6 +30,7 @@ class History:
     trials: tuple[Trial, ...] = ()
     asks: int = 0  # how many asks there were; one may hand out several trials
     fits: Mapping[str, Any] = field(default_factory=dict)
+    cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
 
     def asked(self, event: Asked, space: Space) -> History:
         """A new trial is running, or an interrupted one again."""
@@ -69,6 +71,11 @@ class History:
     @property
     def complete(self) -> list[Trial]:
         return self.of(Status.COMPLETE)
+
+    @property
+    def costed(self) -> list[Trial]:
+        """Trials whose cost is known, however they ended."""
+        return [trial for trial in self.trials if trial.cost is not None]
 
     @property
     def running(self) -> list[Trial]:

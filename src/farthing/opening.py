@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import InvalidArgument, InvalidConfig, StorageError, StudyMismatch
 from farthing.events import Opened, read_opened
 from farthing.policies import Policy, describe
@@ -18,15 +19,20 @@ from farthing.space import Space
 
 def opened(
     space: Space, policy: Policy, seed: int | None, maximize: bool,
-    start: Iterable[Mapping[str, Any]], stop_at: float | None,
+    start: Iterable[Mapping[str, Any]], stop_at: float | None, knowledge: CostKnowledge,
 ) -> Opened:  # fmt: skip
     """The first event of a new study, or an error that names the argument."""
-    if not isinstance(space, Space):
-        raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
     return Opened(
         space.describe(), describe(policy), _checked_seed(seed), bool(maximize),
-        _stored_start(space, start), _checked_target(stop_at),
+        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(),
     )  # fmt: skip
+
+
+def checked_space(space: Any) -> Space:
+    """The space itself, or an error that says what came instead."""
+    if not isinstance(space, Space):
+        raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
+    return space
 
 
 def _checked_seed(seed: int | None) -> int:
@@ -76,6 +82,19 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
         ("maximize", asked.maximize, found.maximize),
         ("start", asked.start or found.start, found.start),
         ("stop_at", found.stop_at if asked.stop_at is None else asked.stop_at, found.stop_at),
+        ("task", asked.cost["task"] or found.cost.get("task", {}), found.cost.get("task", {})),
     ):
         if here != there:
             raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")
+    require_same_functions(asked.cost, found.cost, name)
+    if asked.cost["prior"] is not None and asked.cost["prior"] != found.cost.get("prior"):
+        raise StudyMismatch(f"{name}: the file holds a study with another cost_prior, or without one")
+
+
+def require_same_functions(asked: Mapping[str, Any], found: Mapping[str, Any], name: str) -> None:
+    """A file cannot hold functions: those it was made with must be given again."""
+    for key, argument in (("known", "known_cost"), ("features", "cost_features")):
+        if found.get(key, False) and not asked[key]:
+            raise StudyMismatch(f"{name}: the study was begun with {argument}=...; pass it again")
+        if asked[key] and not found.get(key, False):
+            raise StudyMismatch(f"{name}: the study was begun without {argument}")

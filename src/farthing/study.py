@@ -18,6 +18,7 @@ import numpy as np
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Charges, Ledger, amount_text
 from farthing.chronicle import Chronicle
+from farthing.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.errors import (
     BudgetSpent,
     InvalidArgument,
@@ -31,7 +32,7 @@ from farthing.errors import (
 from farthing.events import Asked, Charged, Opened, Told, plain
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
-from farthing.opening import first_event, opened, require_same
+from farthing.opening import checked_space, first_event, opened, require_same, require_same_functions
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
 from farthing.policies.fronts import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
@@ -57,11 +58,16 @@ class Study:
 
     space      where to search
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
-    policy     a name ("ei", "sobol", "random") or an object with options (policies.EI(initial=8))
+    policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
     seed       a whole number makes proposals repeatable; None draws one
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first
     stop_at    a value good enough to end the study
+    known_cost     f(config), what an evaluation costs in the budget's unit, where that is known: no cost is modelled
+    cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): a model
+                   of cost as prices times these joins the others
+    cost_prior     a CostPrior: what evaluations cost in earlier studies of the same space
+    task           a dict that describes the data (rows, columns, classes), for priors made of this study and used by it
 
     >>> import farthing as ft
     >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", seed=0)
@@ -77,22 +83,27 @@ class Study:
         space: Space,
         budget: Budget | str,
         *,
-        policy: str | Policy = "ei",
+        policy: str | Policy = "auto",
         maximize: bool = False,
         seed: int | None = None,
         storage: str | PathLike[str] | None = None,
         start: Iterable[Mapping[str, Any]] = (),
         stop_at: float | None = None,
+        known_cost: Callable[[Config], float] | None = None,
+        cost_features: CostFeatures | None = None,
+        cost_prior: CostPrior | None = None,
+        task: Task | None = None,
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
-        first = opened(space, chosen, seed, maximize, start, stop_at)
+        knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
+        first = opened(space, chosen, seed, maximize, start, stop_at, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             events = list(log.read())
             if events:
                 found = first_event(events, log.name)
                 require_same(space, first, found, seed is None, log.name)
-                first = found
-            self._begin(space, chosen, first, log)
+                first, knowledge = found, knowledge.with_stored(found.cost)
+            self._begin(space, chosen, first, log, knowledge)
             if events:
                 self._chronicle.replay(events[1:])
             else:
@@ -107,11 +118,13 @@ class Study:
         budget: Budget | str | None = None,
         space: Space | None = None,
         policy: str | Policy | None = None,
+        known_cost: Callable[[Config], float] | None = None,
+        cost_features: CostFeatures | None = None,
     ) -> Study:
         """The study in a file, as it was; `budget` is the new total.
 
-        Space and policy come from the file. Pass them again where a file cannot hold them: options that are not
-        plain values, a `forbid` function, a policy of your own.
+        All else comes from the file. Pass again what a file cannot hold: options that are not plain values, a `forbid`
+        function, a policy of your own, `known_cost` and `cost_features`.
         """
         if not Path(path).is_file():
             raise StorageError(f"{path}: there is no such study file")
@@ -128,18 +141,22 @@ class Study:
             chosen = from_description(first.policy) if policy is None else policy_of(policy)
             if describe(chosen) != first.policy:
                 raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
+            knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
+            require_same_functions(knowledge.describe(), first.cost, log.name)
             study = cls.__new__(cls)
-            study._begin(space, chosen, first, log)
+            study._begin(space, chosen, first, log, knowledge.with_stored(first.cost))
             study._chronicle.replay(events[1:])
             if limits is not None:
                 study._chronicle.limit(limits)
         return study
 
-    def _begin(self, space: Space, policy: Policy, first: Opened, log: EventLog) -> None:
+    def _begin(
+        self, space: Space, policy: Policy, first: Opened, log: EventLog, knowledge: CostKnowledge
+    ) -> None:  # fmt: skip
         self.space, self.policy, self.seed, self.maximize = space, policy, first.seed, first.maximize
         self._start = [space.load_config(stored) for stored in first.start]
         self._stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
-        self._chronicle = Chronicle(log, space, first)
+        self._chronicle = Chronicle(log, space, first, knowledge)
         self.stop_requested = False
 
     @property
@@ -290,6 +307,11 @@ class Study:
         return self._chronicle.ledger
 
     @property
+    def task(self) -> Task:
+        """What the data is like, as the study was told."""
+        return dict(self._history.cost_knowledge.task)
+
+    @property
     def trials(self) -> list[Trial]:
         """All trials by number, values in your own sign."""
         return [self._shown(trial) for trial in self._history.trials]
@@ -325,7 +347,7 @@ class Study:
         """
         history, ledger = self._history, self.ledger
         if trial is not None:
-            history, ledger = state_before(trial, self._chronicle.past(), self.space, self.seed)
+            history, ledger = state_before(trial, self._chronicle.past(), self.space, history)
         with one_blas_thread():
             rng = np.random.default_rng([self.seed, history.asks])
             return front_of(self.space, history, ledger, rng, self.policy)
@@ -379,12 +401,16 @@ def tune(
     space: Space,
     budget: Budget | str,
     *,
-    policy: str | Policy = "ei",
+    policy: str | Policy = "auto",
     maximize: bool = False,
     seed: int | None = None,
     storage: str | PathLike[str] | None = None,
     start: Iterable[Mapping[str, Any]] = (),
     stop_at: float | None = None,
+    known_cost: Callable[[Config], float] | None = None,
+    cost_features: CostFeatures | None = None,
+    cost_prior: CostPrior | None = None,
+    task: Task | None = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
 ) -> Study:
@@ -407,6 +433,10 @@ def tune(
         storage=storage,
         start=start,
         stop_at=stop_at,
+        known_cost=known_cost,
+        cost_features=cost_features,
+        cost_prior=cost_prior,
+        task=task,
     )
     return study.run(objective, progress=progress, callbacks=callbacks)
 

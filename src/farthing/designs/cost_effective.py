@@ -35,5 +35,7 @@ def next_point(log_cost: Array, distance: Array) -> int:
 
 
 def distances(candidates: Array, design: Array) -> Array:
-    """Distance (m,) of each candidate (m, f) to the nearest point of the design (n, f), n >= 1."""
+    """Distance (m,) of each candidate (m, f) to the nearest point of the design (n, f); all the same when n is 0."""
+    if not len(design):
+        return np.full(len(candidates), np.inf)
     return np.asarray(np.sqrt(squared_distances(candidates, design).min(axis=1)))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.errors import InvalidArgument
+from farthing.policies.auto import Auto
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
@@ -17,6 +18,7 @@ from farthing.policies.sampling import Random, Sobol
 __all__ = [
     "CEI",
     "EI",
+    "Auto",
     "CArBO",
     "EIAlpha",
     "EICool",
@@ -31,7 +33,7 @@ __all__ = [
 ]
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+    kind.name: kind for kind in (Auto, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
 }
 
 

@@ -16,9 +16,10 @@ from farthing.designs.cost_effective import distances, next_point
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
 from farthing.history import History, units
+from farthing.policies.costs import chosen_cost_model
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fresh import FreshSpace
-from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, chosen_cost_model, per_cost
+from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
 from farthing.space import Space
 from farthing.trial import Proposal
 
@@ -44,7 +45,7 @@ class CArBO(Weighing):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        warmed = len(history.trials) >= self.initial
+        warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
         if warmed and ledger.fraction < self.design_share:
             proposals = design(space, history, n, rng)
             if proposals:

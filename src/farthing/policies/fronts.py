@@ -19,17 +19,11 @@ from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
 from farthing.events import Asked, Budgeted, Event, Told
 from farthing.history import History
 from farthing.policies.cei import CEI
+from farthing.policies.costs import CostModelOf, chosen_cost_model
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
 from farthing.policies.fresh import FreshSpace
-from farthing.policies.models import (
-    FEWEST_VALUES,
-    CostModelOf,
-    Models,
-    chosen_cost_model,
-    design_size,
-    models_of,
-)
+from farthing.policies.models import FEWEST_VALUES, Models, design_size, models_of
 from farthing.policies.protocol import Policy
 from farthing.space import Space
 
@@ -71,12 +65,12 @@ def persistence_of(
     return persistence(before, _front(models, None), _landscape(models))
 
 
-def state_before(trial: int, events: Iterable[Event], space: Space, seed: int) -> tuple[History, Ledger]:
+def state_before(trial: int, events: Iterable[Event], space: Space, now: History) -> tuple[History, Ledger]:
     """What was known when a trial was first asked for: trials told later are running, as they were then.
 
     Of several trials asked for at once, the earlier ones are running for the later ones.
     """
-    history, budget, together = History(seed), None, list[Asked]()
+    history, budget, together = replace(now, trials=(), asks=0, fits={}), None, list[Asked]()
     for event in events:
         match event:
             case Asked() if event.proposal.trial == trial and budget is not None:

@@ -22,10 +22,11 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
 from farthing.history import History, units, values
+from farthing.policies.costs import CostModelOf, chosen_cost_model
 from farthing.policies.fresh import FreshSpace
 from farthing.policies.sampling import next_of_design, numbered
 from farthing.space import Space
-from farthing.surrogates import cost_choice, gp, linear_cost, log_cost
+from farthing.surrogates import gp
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Proposal, Trial
@@ -121,13 +122,13 @@ def propose_by(
     ledger: Ledger,
     n: int,
     rng: np.random.Generator,
-    cost_model: CostModelOf | None = None,
+    cost_model: CostModelOf = chosen_cost_model,
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of that many points first, then the best of `pick`, one after another."""
     fresh = FreshSpace(space, history)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
-    models = models_of(space, fresh, history, ledger, design, rng, cost_model or chosen_cost_model)
+    models = models_of(space, fresh, history, ledger, design, rng, cost_model)
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
@@ -214,34 +215,6 @@ def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
     stored = history.fits.get("value")
     warm = gp.Hyperparameters.from_json(stored) if stored else None
     return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm)
-
-
-CostModelOf = Callable[[Space, History], tuple[Surrogate | None, dict[str, Any]]]
-
-
-def chosen_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
-    """The average of cost models that predicts best, from every trial whose cost is known, and its state."""
-    X, b = _log_costs(space, history)
-    if not len(b):
-        return None, {}
-    chosen = cost_choice.choose(X, b, space.groups, space.ratios, history.fits.get("cost"))
-    return chosen.model, {"cost": chosen.state}
-
-
-def linear_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
-    """The plainest model, for policies that only show a cost and do not weigh it."""
-    X, b = _log_costs(space, history)
-    if not len(b):
-        return None, {}
-    features = log_cost.LogFeatures(space.ratios)
-    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
-
-
-def _log_costs(space: Space, history: History) -> tuple[Array, Array]:
-    """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
-    known = [trial for trial in history.trials if trial.cost is not None]
-    cost = np.array([trial.cost for trial in known], dtype=np.float64)
-    return space.features(units(known, len(space))), log_cost.logs(cost)
 
 
 def design_share(trials: Sequence[Trial], ledger: Ledger) -> float:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ PROCESSES_FROM = 8
 SELECTED = 3  # parameters of gp-selected
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and from how many on it falls as 1 / n
 PROCESS_PARTS = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior; the lines share 1
+OWN_PART = 1.0  # of a model that the user knows to count what the program does
 LEAST_PART = 0.02  # of each line
 LEAST_WEIGHT = 0.05
 STACKING_STEPS = 20
@@ -59,7 +60,14 @@ WORDS = {
     "gp": "a Gaussian process",
     "gp-lv": "a Gaussian process on a line",
     "gp-selected": "a Gaussian process in 3 parameters",
+    "own": "the given cost features",
 }
+
+
+class Own(CostModel, Protocol):
+    """A further candidate, of X itself: what the user counts."""
+
+    def log_densities(self) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +95,29 @@ class Average:
 
 
 @dataclass(frozen=True, eq=False)
+class Corrected:
+    """A prior mean, and a model of what the observations make of it."""
+
+    prior: CostModel
+    correction: CostModel
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f): what is not known is the correction."""
+        mean, variance = self.correction.predict(X)
+        return self.prior.predict(X)[0] + mean, variance
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        mean, variance, mean_slope, variance_slope = self.correction.predict_with_gradient(X)
+        prior, _, prior_slope, _ = self.prior.predict_with_gradient(X)
+        return prior + mean, variance, prior_slope + mean_slope, variance_slope
+
+
+@dataclass(frozen=True, eq=False)
 class Chosen:
     """What to believe about log cost, and why."""
 
-    model: OnLogFeatures
+    model: CostModel
     name: str  # of the heaviest candidate
     weights: dict[str, float]  # of those in the average, heaviest first
     scores: dict[str, float]  # leave-one-out log density of each candidate, summed over the observations
@@ -100,9 +127,18 @@ class Chosen:
 
 
 def choose(
-    X: Array, b: Array, groups: Sequence[int] | Ints, ratios: Array, stored: Mapping[str, Any] | None = None
+    X: Array,
+    b: Array,
+    groups: Sequence[int] | Ints,
+    ratios: Array,
+    stored: Mapping[str, Any] | None = None,
+    *,
+    prior: CostModel | None = None,
+    own: Own | None = None,
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
+
+    With a `prior` the candidates are models of what it leaves. A candidate of the user's `own` competes with them.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -111,22 +147,39 @@ def choose(
     """
     features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
+    if prior is not None:
+        b = b - prior.predict(X)[0]
     lines = _lines(Z, b, owners)
     fits = _Fits(Z, b, owners, lines["linear"], stored or {})
     processes = {name: fits.process(name) for name in fits.competing()}
-    weights, scores = _weighed(lines, processes)
+    weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
     state = fits.state(processes, scores, leader)
     if leader is not None and len(b) >= LONE_PROCESS_FROM:
         processes = {leader: processes[leader]}
-        weights = _weighed(lines, processes)[0]
+        weights = _weighed(lines, processes, own)[0]
     kept = _kept(weights)
-    models: dict[str, CostModel] = {**lines, **processes}
-    average = Average(tuple(models[name] for name in kept), np.array(list(kept.values())))
     return Chosen(
-        model=OnLogFeatures(average, features), name=next(iter(kept)), weights=kept, scores=state["scores"],
-        significant=lines["linear"].selected, reason=_said(kept), state={**state, "weights": kept},
+        model=_average({**lines, **processes}, kept, features, prior, own), name=next(iter(kept)), weights=kept,
+        scores=state["scores"], significant=lines["linear"].selected, reason=_said(kept),
+        state={**state, "weights": kept},
     )  # fmt: skip
+
+
+def _average(
+    models: Mapping[str, CostModel], kept: Mapping[str, float], features: LogFeatures, prior: CostModel | None,
+    own: Own | None,
+) -> CostModel:  # fmt: skip
+    """One model of X: the average of those of Z, on the prior; and that with the user's own, which needs neither."""
+    inner = {name: weight for name, weight in kept.items() if name != "own"}
+    share = sum(inner.values())
+    if own is not None and not inner:
+        return own
+    average = Average(tuple(models[name] for name in inner), np.array(list(inner.values())) / share)
+    found: CostModel = OnLogFeatures(average, features)
+    if prior is not None:
+        found = Corrected(prior, found)
+    return found if own is None or len(inner) == len(kept) else Average((found, own), np.array([share, kept["own"]]))
 
 
 def _lines(Z: Array, b: Array, groups: Ints) -> dict[str, LinearCost]:
@@ -151,20 +204,23 @@ def stacked(D: Array, prior: Array) -> Array:
 
 
 def _weighed(
-    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess]
+    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: Own | None = None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Weight and score of each candidate."""
-    candidates: dict[str, LinearCost | CostProcess] = {**lines, **processes}
+    candidates: dict[str, LinearCost | CostProcess | Own] = {**lines, **processes}
+    parts = [PROCESS_PARTS[name] for name in processes]
+    if own is not None:
+        candidates, parts = {**candidates, "own": own}, [*parts, OWN_PART]
     D = np.column_stack([model.log_densities() for model in candidates.values()])
-    w = stacked(D, _prior(lines, list(processes)))
+    w = stacked(D, _prior(lines, parts))
     return dict(zip(candidates, w.tolist(), strict=True)), dict(zip(candidates, D.sum(axis=0).tolist(), strict=True))
 
 
-def _prior(lines: Mapping[str, LinearCost], processes: Sequence[str]) -> Array:
-    """Prior weights: evidence shares 1 among the lines."""
+def _prior(lines: Mapping[str, LinearCost], others: Sequence[float]) -> Array:
+    """Prior weights: evidence shares 1 among the lines; the others have fixed parts."""
     evidence = np.array([line.log_evidence for line in lines.values()])
     share = np.exp(evidence - evidence.max())
-    parts = np.append(share / share.sum() + LEAST_PART, [PROCESS_PARTS[name] for name in processes])
+    parts = np.append(share / share.sum() + LEAST_PART, others)
     return np.asarray(parts / parts.sum())
 
 

@@ -39,7 +39,14 @@ from scipy.special import exprel
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.linalg import cholesky, forward
-from farthing.surrogates.linear_cost import huber_weights, residual_scale, student_spread
+from farthing.surrogates.linear_cost import (
+    NOISE_STRENGTH,
+    deleted_square,
+    huber_weights,
+    log_student,
+    residual_scale,
+    student_spread,
+)
 from farthing.surrogates.log_cost import logs
 
 Array = NDArray[np.float64]
@@ -97,6 +104,10 @@ class FlopCost:
     L: Array  # (a, a) lower factor of the Gram matrix of the shares
     noise: float  # variance of log errors
     least: float  # cost below which no prediction goes
+    residuals: Array  # (n,) log errors
+    leverage: Array  # (n,) u of the observations
+    v: Array  # (n,) their Huber weights
+    scale: float  # s of the log errors
 
     def predict(self, Phi: Array) -> tuple[Array, Array]:
         """Mean (m,) and variance (m,) of log cost at features Phi (m, k)."""
@@ -104,6 +115,13 @@ class FlopCost:
         cost = np.maximum(rows @ self.prices, self.least)
         V = forward(self.L, (rows[:, self.active] * self.units / cost[:, None]).T)
         return np.log(cost), self.noise * (1.0 + np.einsum("ij,ij->j", V, V))
+
+    def log_densities(self) -> Array:
+        """log density (n,) of each log cost given all the others, the model made linear around its prices."""
+        kept = np.maximum(1.0 - self.v * self.leverage, 1e-9)
+        deleted, u = self.residuals / kept, self.leverage / kept
+        square = deleted_square(self.residuals, deleted, u, self.v, self.scale)
+        return log_student(deleted, square, max(NOISE_STRENGTH + len(self.v) - 2.0, 1.0))
 
 
 def fit(Phi: Array, cost: Array) -> FlopCost:
@@ -122,8 +140,12 @@ def fit(Phi: Array, cost: Array) -> FlopCost:
     active = np.flatnonzero(shares * (size > 0.0) > 0.0)
     relative = A[:, active] / np.maximum(A @ shares, SMALLEST)[:, None]
     gram = (relative * v[:, None]).T @ relative + SHARE_STRENGTH * np.eye(len(active))
-    noise = scale**2 * student_spread(len(b))
-    return FlopCost(shares * units, active, units[active], cholesky(gram), noise, SMALLEST * float(np.exp(level)))
+    L, noise = cholesky(gram), scale**2 * student_spread(len(b))
+    V = forward(L, relative.T)
+    return FlopCost(
+        shares * units, active, units[active], L, noise, SMALLEST * float(np.exp(level)),
+        b - level - np.log(np.maximum(A @ shares, SMALLEST)), np.einsum("ij,ij->j", V, V), v, scale,
+    )  # fmt: skip
 
 
 def _with_one(Phi: Array) -> Array:

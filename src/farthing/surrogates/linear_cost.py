@@ -135,14 +135,18 @@ class LinearCost:
     def leave_one_out(self) -> tuple[Array, Array]:
         """Residual (n,) of each observation and squared scale (n,) of its predictive law, given all the others."""
         residuals, u = self.deleted
-        lost = self.v * self.residuals * residuals / KAPPA
-        total = np.maximum(self.freedom * self.scale**2 - lost, NOISE_STRENGTH * NOISE_PRIOR**2)
-        return residuals, total / max(self.freedom - 1.0, 1.0) * (1.0 + u)
+        return residuals, deleted_square(self.residuals, residuals, u, self.v, self.scale)
 
     def log_densities(self) -> Array:
         """log density (n,) of each observation given all the others."""
-        residuals, square = self.leave_one_out()
-        return log_student(residuals, square, max(self.freedom - 1.0, 1.0))
+        return log_student(*self.leave_one_out(), max(self.freedom - 1.0, 1.0))
+
+
+def deleted_square(residuals: Array, deleted: Array, u: Array, v: Array, scale: float) -> Array:
+    """Squared scale (n,) of the law of each observation given all others, from residuals, u of both kinds and v."""
+    freedom = NOISE_STRENGTH + len(v) - 1.0
+    total = np.maximum(freedom * scale**2 - v * residuals * deleted / KAPPA, NOISE_STRENGTH * NOISE_PRIOR**2)
+    return np.asarray(total / max(freedom - 1.0, 1.0) * (1.0 + u))
 
 
 def log_student(residuals: Array, square: Array, freedom: float) -> Array:

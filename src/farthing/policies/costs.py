@@ -1,0 +1,146 @@
+"""The model of cost that a policy sees: from what was told beforehand and from every trial whose cost is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.improvement import Surrogate
+from farthing.cost_knowledge import CostKnowledge, CostPrior, Task
+from farthing.history import History, units
+from farthing.space import Space
+from farthing.surrogates import cost_choice, flops, linear_cost, log_cost, transfer
+from farthing.trial import Config
+
+Array = NDArray[np.float64]
+CostModelOf = Callable[[Space, History], tuple[Surrogate | None, dict[str, Any]]]
+
+KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better
+NOTHING = 1e-12  # what a known cost of zero counts as
+STEP = 1e-4  # of the unit cube, in a difference quotient
+
+
+def chosen_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+    """The known cost; else the average of models that predicts best, on the prior if there is one. And its state."""
+    knowledge = history.cost_knowledge
+    if knowledge.known is not None:
+        return OfConfigs(space, _known(knowledge)), {}
+    prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
+    X, b = _log_costs(space, history)
+    if not len(b) or (knowledge.prior is not None and knowledge.prior.fixed):
+        return prior, {}
+    own = None if knowledge.features is None else Counted.of(space, history, knowledge)
+    chosen = cost_choice.choose(
+        X, b, space.groups, space.ratios, history.fits.get("cost"), prior=prior, own=own
+    )  # fmt: skip
+    return chosen.model, {"cost": chosen.state}
+
+
+def linear_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+    """The plainest model, for policies that only show a cost and do not weigh it."""
+    knowledge = history.cost_knowledge
+    if knowledge.speaks_at_once or knowledge.features is not None:
+        return chosen_cost_model(space, history)
+    X, b = _log_costs(space, history)
+    if not len(b):
+        return None, {}
+    features = log_cost.LogFeatures(space.ratios)
+    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
+
+
+def _log_costs(space: Space, history: History) -> tuple[Array, Array]:
+    """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
+    known = history.costed
+    cost = np.array([trial.cost for trial in known], dtype=np.float64)
+    return space.features(units(known, len(space))), log_cost.logs(cost)
+
+
+# -- functions of configurations ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OfConfigs:
+    """A function of configurations as a model of features: slopes along continuous columns by differences."""
+
+    space: Space
+    law: Callable[[Sequence[Config]], tuple[Array, Array]]  # mean (m,) and variance (m,) of log cost
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f)."""
+        return self.law(self.space.decode_many(self.space.coordinates(X)))
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        columns, m = self.space.real_columns, len(X)
+        step = np.where(X > 0.5, -STEP, STEP)  # away from the nearer end of the range
+        moved = np.repeat(X[None], 1 + len(columns), axis=0)  # (1 + c, m, f)
+        for i, column in enumerate(columns, start=1):
+            moved[i, :, column] += step[:, column]
+        mean, variance = (part.reshape(-1, m) for part in self.predict(moved.reshape(-1, X.shape[1])))
+        slopes = np.zeros((2, *X.shape))
+        for i, column in enumerate(columns, start=1):
+            slopes[0, :, column] = (mean[i] - mean[0]) / step[:, column]
+            slopes[1, :, column] = (variance[i] - variance[0]) / step[:, column]
+        return mean[0], variance[0], slopes[0], slopes[1]
+
+
+def _known(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
+    def law(configs: Sequence[Config]) -> tuple[Array, Array]:
+        cost = np.array([knowledge.cost_of(config) for config in configs])
+        return np.log(np.maximum(cost, NOTHING)), np.full(len(cost), KNOWN_SPREAD**2)
+
+    return law
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(OfConfigs):
+    """Cost as prices times what the user's `cost_features` counts."""
+
+    fitted: flops.FlopCost
+
+    @classmethod
+    def of(cls, space: Space, history: History, knowledge: CostKnowledge) -> Counted:
+        known = history.costed
+        Phi = knowledge.features_of([trial.config for trial in known])
+        fitted = flops.fit(Phi, np.array([trial.cost for trial in known], dtype=np.float64))
+        return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs)), fitted)
+
+    def log_densities(self) -> Array:
+        """log density (n,) of each cost seen, given all the others."""
+        return self.fitted.log_densities()
+
+
+# -- earlier studies ---------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _transferred(space: Space, prior: CostPrior, task: tuple[tuple[str, float | str], ...]) -> transfer.Transferred:
+    """What earlier studies say about this task; the same for every ask, so made once."""
+    studies = prior.studies
+    U = np.concatenate([earlier.U for earlier in studies])
+    b = log_cost.logs(np.concatenate([earlier.costs for earlier in studies]))
+    which = np.repeat(np.arange(len(studies)), [len(earlier.costs) for earlier in studies])
+    M = described([*(earlier.task for earlier in studies), dict(task)])
+    return transfer.fit(space.features(U), b, which, space.groups, space.ratios, M[:-1], M[-1])
+
+
+def described(tasks: Sequence[Task]) -> Array:
+    """What all of the tasks say about themselves, (t, q): sizes as logs, a column for each text that occurs.
+
+    >>> described([{"rows": 0, "gpu": "A"}, {"rows": 99, "gpu": "B", "columns": 3}]).round(2).tolist()
+    [[0.0, 1.0, 0.0], [4.61, 0.0, 1.0]]
+    """
+    columns = []
+    for name in tasks[-1]:
+        told = [task.get(name) for task in tasks]
+        numbers = [value for value in told if isinstance(value, int | float)]
+        if len(numbers) == len(tasks):
+            columns.append(np.sign(numbers) * np.log1p(np.abs(numbers)))
+        elif all(isinstance(value, str) for value in told):
+            columns += [np.array([value == text for value in told], dtype=np.float64) for text in sorted(set(told))]  # type: ignore[type-var]
+    return np.column_stack(columns) if columns else np.empty((len(tasks), 0))
