@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
 from farthing.space import Space
-from farthing.trial import Config, Trial
+from farthing.trial import Config, Status, Trial
 
 Array = NDArray[np.float64]
 Json = dict[str, Any]
@@ -110,8 +110,11 @@ class CostPrior:
 
 
 def _earlier(study: Studied, most: int) -> Earlier:
-    """Trials of known cost, evenly over the study if there are too many, as a file can hold them."""
-    known = [trial for trial in study.trials if trial.cost is not None]
+    """Trials of known cost, evenly over the study if there are too many, as a file can hold them.
+
+    What an interrupted one spent is not what it costs.
+    """
+    known = [trial for trial in study.trials if trial.cost is not None and trial.status is not Status.INTERRUPTED]
     if len(known) > most:
         known = [known[i] for i in np.linspace(0, len(known) - 1, most).round().astype(int)]
     U = study.space.encode_many(trial.config for trial in known).reshape(len(known), len(study.space))
@@ -143,7 +146,10 @@ class CostKnowledge:
                 raise InvalidArgument(f"cost_prior: expected a farthing.CostPrior, got {type(cost_prior).__name__}")
             if difference := space.difference(cost_prior.space):
                 raise InvalidArgument(f"cost_prior: comes from studies of another space: {difference}")
-        return cls(known_cost, cost_features, cost_prior, _checked_task(task))
+        knowledge, centre = cls(known_cost, cost_features, cost_prior, _checked_task(task)), np.full(len(space), 0.5)
+        if space.allows(config := space.decode(centre)):
+            knowledge.try_at(config)
+        return knowledge
 
     @property
     def speaks_at_once(self) -> bool:
@@ -167,18 +173,42 @@ class CostKnowledge:
     def cost_of(self, config: Config) -> float:
         """What `known_cost` says."""
         assert self.known is not None
-        cost = _called(self.known, "known_cost", config)
-        if not _is_amount(cost):
-            raise InvalidArgument(f"known_cost: expected a number of at least 0 for {config}, got {cost!r}")
-        return float(cost)
+        given = _called(self.known, "known_cost", config)
+        cost = _amount(given)
+        if cost is None:
+            raise InvalidArgument(
+                f"known_cost: expected a finite number of at least 0 for {config}, got {given!r:.200}"
+            )
+        return cost
 
-    def features_of(self, configs: Sequence[Config]) -> Array:
-        """What `cost_features` counts, (n, k)."""
+    def counts_of(self, config: Config) -> dict[Any, float]:
+        """What `cost_features` counts, by name, or by place where it gives no names."""
         assert self.features is not None
-        rows = [_row(_called(self.features, "cost_features", config), config) for config in configs]
-        if len({len(row) for row in rows}) > 1:
-            raise InvalidArgument(f"cost_features: expected as many for every config, got {sorted(map(len, rows))}")
-        return np.array(rows, dtype=np.float64)
+        given = _called(self.features, "cost_features", config)
+        counts = {name: _amount(count) for name, count in _named(given).items()}
+        if not counts or None in counts.values():
+            raise InvalidArgument(f"cost_features: expected finite numbers of at least 0 for {config}, got {given!r}")
+        return cast("dict[Any, float]", counts)
+
+    def features_of(self, configs: Sequence[Config], names: Sequence[Any]) -> Array:
+        """The counts of these names, (n, k); the same names for every config, in any order."""
+        rows = []
+        for config in configs:
+            counts = self.counts_of(config)
+            if counts.keys() != set(names):
+                raise InvalidArgument(
+                    f"cost_features: expected {_listed(names)} as elsewhere, got {_listed(counts)} for {config}; "
+                    "what a config does not do counts 0"
+                )
+            rows.append([counts[name] for name in names])
+        return np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+
+    def try_at(self, config: Config) -> None:
+        """Call the functions once, so that what they do wrong is known before anything is spent."""
+        if self.known is not None:
+            self.cost_of(config)
+        if self.features is not None:
+            self.counts_of(config)
 
 
 def _checked_task(task: Any) -> Task:
@@ -190,8 +220,8 @@ def _checked_task(task: Any) -> Task:
     for name, given in task.items():
         if isinstance(given, str):
             checked[str(name)] = given
-        elif _is_number(given):
-            checked[str(name)] = float(given)
+        elif (number := _number(given)) is not None:
+            checked[str(name)] = number
         else:
             raise InvalidArgument(f"task: {name} must be a finite number or a text, got {given!r}")
     return checked
@@ -204,16 +234,28 @@ def _called(function: Callable[[Config], Any], name: str, config: Config) -> Any
         raise InvalidArgument(f"{name} raised {error!r} for config {config}") from error
 
 
-def _row(given: Any, config: Config) -> list[float]:
-    values: list[Any] = list(given.values()) if isinstance(given, Mapping) else np.ravel(given).tolist()
-    if not values or not all(map(_is_amount, values)):
-        raise InvalidArgument(f"cost_features: expected numbers of at least 0 for {config}, got {given!r}")
-    return [float(value) for value in values]
+def _named(given: Any) -> Mapping[Any, Any]:
+    """Counts by name; a list or an array by place, a number alone too."""
+    if isinstance(given, Mapping):
+        return given
+    return dict(enumerate(np.ravel(np.asarray(given, dtype=object)).tolist()))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and math.isfinite(value)
+def _listed(names: Iterable[Any]) -> str:
+    """Names in words, or how many where there are only places."""
+    found = list(names)
+    return f"{len(found)} numbers" if found == list(range(len(found))) else ", ".join(sorted(map(str, found)))
 
 
-def _is_amount(value: Any) -> bool:
-    return _is_number(value) and value >= 0
+def _number(value: Any) -> float | None:
+    """A finite number, None for all else: text, None, and what no float can hold."""
+    try:
+        number = math.nan if isinstance(value, str | bytes | np.complexfloating) else float(value)
+    except Exception:  # an integer of a thousand digits and a tensor of two elements raise what they like
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _amount(value: Any) -> float | None:
+    number = _number(value)
+    return number if number is not None and number >= 0.0 else None

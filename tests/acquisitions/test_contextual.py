@@ -12,6 +12,7 @@ from farthing.history import History
 from farthing.policies.fresh import FreshSpace
 from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp, linear_cost
+from farthing.surrogates.log_cost import CostModel
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)
@@ -80,7 +81,7 @@ def test_the_answer_is_on_the_front_where_the_cheapest_points_are_a_whole_face(s
     assert improvement(x)[0] >= improvement(along).max() - 1e-3
 
 
-class _FirstOnly:
+class _FirstOnly(CostModel):
     def __init__(self, model):
         self.model = model
 

@@ -25,6 +25,7 @@ from farthing.history import History
 from farthing.policies.fresh import FreshSpace
 from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp, linear_cost
+from farthing.surrogates.log_cost import CostModel
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)
@@ -213,7 +214,7 @@ def test_a_chain_of_nearly_equal_costs_leaves_points_that_are_apart_and_none_far
     assert np.all(front.shortfall(front.log_cost, front.log_ei) == 0.0)
 
 
-class _Flat:
+class _Flat(CostModel):
     """A cost that is the same everywhere, but for rounding."""
 
     def predict(self, X):
@@ -248,7 +249,7 @@ def test_what_a_new_point_dominates_does_not_persist():
     assert persistence(before, now, world).kept.tolist() == [False, True]
 
 
-class _First:
+class _First(CostModel):
     def predict(self, X):
         return X[:, 0], np.ones(len(X))
 

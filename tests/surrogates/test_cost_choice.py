@@ -21,7 +21,7 @@ from farthing.surrogates.cost_choice import (
 )
 
 
-class Normal:
+class Normal(log_cost.CostModel):
     """A model that says the same mean + slope . x and variance everywhere."""
 
     def __init__(self, mean: float, slope: float, variance: float) -> None:

@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from farthing.errors import InvalidArgument
 from farthing.surrogates import gp, linear_cost, log_cost
+from farthing.surrogates.cost_choice import Average
 from farthing.surrogates.log_cost import CostProcess, LogFeatures, OnLogFeatures, logs
 
 GROUPS = np.array([0, 1, 2, 2, 2, 3])
@@ -53,7 +54,7 @@ def test_log_features_are_the_scaled_logs_of_the_values():
     values = np.column_stack([4.0 + x * (64.0 - 4.0), 10.0 + x * (0.1 - 10.0)])
     wanted = np.log(values / values[0]) / np.log(values[-1] / values[0])
     Z = LogFeatures(np.array([16.0, 0.01, 1.0]))(np.column_stack([x, x, x]))
-    np.testing.assert_allclose(Z, np.column_stack([wanted, x]), atol=1e-12)
+    np.testing.assert_allclose(Z, np.column_stack([wanted, x]), atol=1e-9)
 
 
 def test_slopes_of_log_features_are_those_of_finite_differences():
@@ -161,3 +162,20 @@ def test_zero_costs_and_eight_decades_survive(cost):
     for model in (log_cost.process(Z, b), log_cost.process(Z, b, trend=linear_cost.fit(Z, b)), linear_cost.fit(Z, b)):
         for part in (*model.predict_with_gradient(Z), model.log_densities()):
             assert np.isfinite(part).all()
+
+
+@pytest.mark.parametrize("with_trend", [False, True])
+def test_the_mean_alone_is_the_mean_of_the_prediction(with_trend):
+    """The short way, without variances, and its gradient."""
+    rng = np.random.default_rng(3)
+    Z, P = rng.random((20, 3)), rng.random((7, 3))
+    b = np.sin(4.0 * Z[:, 0]) + 2.0 * Z[:, 2]
+    line = linear_cost.fit_sizes(Z, b)[3]
+    process = log_cost.process(Z, b, trend=line if with_trend else None)
+    average = Average((process, line), np.array([0.3, 0.7]))
+    for model in (process, line, average, OnLogFeatures(average, LogFeatures(np.array([50.0, 1.0, 0.2])))):
+        mean, _, slope, _ = model.predict_with_gradient(P)
+        np.testing.assert_allclose(model.mean_at(P), mean, rtol=0, atol=1e-9)
+        short, short_slope = model.mean_with_gradient(P)
+        np.testing.assert_allclose(short, mean, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(short_slope, slope, rtol=0, atol=1e-9)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped, top
 from farthing.numerics.optimize import Function, Rows, minimize_rows
+from farthing.surrogates.log_cost import CostModel
 
 Array = NDArray[np.float64]
 
@@ -38,17 +39,17 @@ class PerCost:
     """log EI - alpha log cost."""
 
     improvement: Acquisition
-    log_cost: Surrogate
+    log_cost: CostModel
     alpha: float
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""
-        return self.improvement(X) - self.alpha * self.log_cost.predict(X)[0]
+        return self.improvement(X) - self.alpha * self.log_cost.mean_at(X)
 
     def with_gradient(self, X: Array) -> tuple[Array, Array]:
         """Values (m,) and gradients (m, f)."""
         value, slope = self.improvement.with_gradient(X)
-        log_cost, _, log_cost_slope, _ = self.log_cost.predict_with_gradient(X)
+        log_cost, log_cost_slope = self.log_cost.mean_with_gradient(X)
         return value - self.alpha * log_cost, slope - self.alpha * log_cost_slope
 
 
@@ -60,13 +61,13 @@ class Contextual:
     """
 
     improvement: Acquisition
-    log_cost: Surrogate
+    log_cost: CostModel
     best: float  # max e
     threshold: float  # max e + log(1 - lambda)
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""
-        return self.of(self.improvement(X), self.log_cost.predict(X)[0])
+        return self.of(self.improvement(X), self.log_cost.mean_at(X))
 
     def of(self, log_ei: Array, log_cost: Array) -> Array:
         """Utility from log EI and log cost, (m,) each."""
@@ -98,7 +99,7 @@ class Contextual:
         def function(U: Array, rows: Rows) -> tuple[Array, Array]:
             X = domain.features(U)
             log_ei, log_ei_slope = self.improvement.with_gradient(X)
-            log_cost, _, log_cost_slope, _ = self.log_cost.predict_with_gradient(X)
+            log_cost, log_cost_slope = self.log_cost.mean_with_gradient(X)
             force = np.maximum(multiplier[rows] + penalty * (aim - log_ei), 0.0)
             value = log_cost + (force**2 - multiplier[rows] ** 2) / (2.0 * penalty)
             return value, domain.pull(U, log_cost_slope - force[:, None] * log_ei_slope)
@@ -107,7 +108,7 @@ class Contextual:
 
     def _up_the_face(self, domain: Domain, U: Array) -> Array:
         """Larger EI at the same cost: only coordinates without any influence on the cost move."""
-        slope = self.log_cost.predict_with_gradient(domain.features(U))[2]
+        slope = self.log_cost.mean_with_gradient(domain.features(U))[1]
         same_cost = np.abs(domain.pull(U, slope)) <= NO_INFLUENCE
 
         def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
@@ -125,7 +126,7 @@ class Contextual:
 
 
 def contextual(
-    improvement: Acquisition, log_cost: Surrogate, domain: Domain, found: Ranking, tradeoff: float
+    improvement: Acquisition, log_cost: CostModel, domain: Domain, found: Ranking, tradeoff: float
 ) -> Ranking:
     """Contextual EI from a ranking by log EI: the cheapest points whose EI is at least (1 - tradeoff) of the best.
 
@@ -136,7 +137,7 @@ def contextual(
     best = float(found.utility[0])
     with np.errstate(divide="ignore"):
         utility = Contextual(improvement, log_cost, best, best + float(np.log1p(-tradeoff)))
-    costs = log_cost.predict(domain.features(found.U))[0]
+    costs = log_cost.mean_at(domain.features(found.U))
     values = utility.of(found.utility, costs)
     close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)
     starts = np.unique(np.concatenate([[0], top(values, STARTS), top(close, STARTS)]))  # the best EI is always feasible

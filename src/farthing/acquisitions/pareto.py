@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farthing.acquisitions.cost import TIE, PerCost, contextual
-from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking
 from farthing.errors import InvalidArgument
+from farthing.surrogates.log_cost import CostModel
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -77,13 +78,13 @@ class Landscape:
     """Improvement and cost over a domain at one state of knowledge."""
 
     improvement: Acquisition
-    log_cost: Surrogate
+    log_cost: CostModel
     domain: Domain
 
     def at(self, U: Array) -> tuple[Array, Array]:
         """log cost and log EI at U (m, p), (m,) each."""
         X = self.domain.features(U)
-        return self.log_cost.predict(X)[0], self.improvement(X)
+        return self.log_cost.mean_at(X), self.improvement(X)
 
 
 @dataclass(frozen=True)

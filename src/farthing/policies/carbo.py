@@ -66,7 +66,7 @@ def design(space: Space, history: History, n: int, rng: np.random.Generator) -> 
     candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
     candidates = candidates[fresh.admissible(candidates)]
     X = space.features(candidates)
-    log_cost, nearest = model.predict(X)[0], distances(X, taken)
+    log_cost, nearest = model.mean_at(X), distances(X, taken)
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:
         best = next_point(log_cost, nearest)

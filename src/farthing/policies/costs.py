@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from farthing.acquisitions.improvement import Surrogate
 from farthing.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.history import History, units
 from farthing.space import Space
 from farthing.surrogates import cost_choice, flops, linear_cost, log_cost, transfer
+from farthing.surrogates.log_cost import CostModel
 from farthing.trial import Config
 
 Array = NDArray[np.float64]
-CostModelOf = Callable[[Space, History], tuple[Surrogate | None, dict[str, Any]]]
+CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
 KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better
 NOTHING = 1e-12  # what a known cost of zero counts as
 STEP = 1e-4  # of the unit cube, in a difference quotient
 
 
-def chosen_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
     """The known cost; else the average of models that predicts best, on the prior if there is one. And its state."""
     knowledge = history.cost_knowledge
     if knowledge.known is not None:
@@ -41,7 +41,7 @@ def chosen_cost_model(space: Space, history: History) -> tuple[Surrogate | None,
     return chosen.model, {"cost": chosen.state}
 
 
-def linear_cost_model(space: Space, history: History) -> tuple[Surrogate | None, dict[str, Any]]:
+def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
     """The plainest model, for policies that only show a cost and do not weigh it."""
     knowledge = history.cost_knowledge
     if knowledge.speaks_at_once or knowledge.features is not None:
@@ -64,15 +64,20 @@ def _log_costs(space: Space, history: History) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class OfConfigs:
-    """A function of configurations as a model of features: slopes along continuous columns by differences."""
+class OfConfigs(CostModel):
+    """A function of configurations as a model of features: slopes along continuous columns by differences.
+
+    The search looks at forbidden configurations too, before it leaves them out. The function need not know them: it is
+    not called there, and they count as costing what the dearest of the others does.
+    """
 
     space: Space
     law: Callable[[Sequence[Config]], tuple[Array, Array]]  # mean (m,) and variance (m,) of log cost
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and variance (m,) at X (m, f)."""
-        return self.law(self.space.decode_many(self.space.coordinates(X)))
+        mean, variance = self._where_allowed(X)
+        return _filled(mean), _filled(variance)
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
@@ -81,18 +86,33 @@ class OfConfigs:
         moved = np.repeat(X[None], 1 + len(columns), axis=0)  # (1 + c, m, f)
         for i, column in enumerate(columns, start=1):
             moved[i, :, column] += step[:, column]
-        mean, variance = (part.reshape(-1, m) for part in self.predict(moved.reshape(-1, X.shape[1])))
+        mean, variance = (part.reshape(len(moved), m) for part in self._where_allowed(moved.reshape(-1, X.shape[1])))
         slopes = np.zeros((2, *X.shape))
         for i, column in enumerate(columns, start=1):
             slopes[0, :, column] = (mean[i] - mean[0]) / step[:, column]
             slopes[1, :, column] = (variance[i] - variance[0]) / step[:, column]
-        return mean[0], variance[0], slopes[0], slopes[1]
+        slopes = np.nan_to_num(slopes, nan=0.0)
+        return _filled(mean[0]), _filled(variance[0]), slopes[0], slopes[1]
+
+    def _where_allowed(self, X: Array) -> tuple[Array, Array]:
+        """The law at X (m, f), NaN where the space forbids the configuration."""
+        U = self.space.coordinates(X)
+        allowed = self.space.allowed(U)
+        law = np.full((2, len(U)), np.nan)
+        law[:, allowed] = self.law(self.space.decode_many(U[allowed]))
+        return law[0], law[1]
+
+
+def _filled(part: Array) -> Array:
+    """NaN as the largest of the others, 0 where there are no others."""
+    others = part[~np.isnan(part)]
+    return np.where(np.isnan(part), others.max() if len(others) else 0.0, part)
 
 
 def _known(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
     def law(configs: Sequence[Config]) -> tuple[Array, Array]:
         cost = np.array([knowledge.cost_of(config) for config in configs])
-        return np.log(np.maximum(cost, NOTHING)), np.full(len(cost), KNOWN_SPREAD**2)
+        return np.log(np.where(cost > 0.0, cost, NOTHING)), np.full(len(cost), KNOWN_SPREAD**2)
 
     return law
 
@@ -106,9 +126,10 @@ class Counted(OfConfigs):
     @classmethod
     def of(cls, space: Space, history: History, knowledge: CostKnowledge) -> Counted:
         known = history.costed
-        Phi = knowledge.features_of([trial.config for trial in known])
+        names = tuple(knowledge.counts_of(known[0].config))
+        Phi = knowledge.features_of([trial.config for trial in known], names)
         fitted = flops.fit(Phi, np.array([trial.cost for trial in known], dtype=np.float64))
-        return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs)), fitted)
+        return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:
         """log density (n,) of each cost seen, given all the others."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.batch import MeanLogEI
 from farthing.acquisitions.cost import PerCost
-from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
@@ -28,6 +28,7 @@ from farthing.policies.sampling import next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates import gp
 from farthing.surrogates.fantasies import Fantasies
+from farthing.surrogates.log_cost import CostModel
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Proposal, Trial
 
@@ -51,7 +52,7 @@ class Models:
     fantasies: Fantasies  # of the value
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
-    log_cost: Surrogate | None  # None until a cost is known
+    log_cost: CostModel | None  # None until a cost is known
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
@@ -81,7 +82,7 @@ class Models:
         if self.log_cost is None or not self.is_limited:
             return self.fresh
         log_cost, limit = self.log_cost, self.log_remaining
-        affordable = self.fresh.where(lambda X: log_cost.predict(X)[0] <= limit)
+        affordable = self.fresh.where(lambda X: log_cost.mean_at(X) <= limit)
         some = self.pool if self.pool is not None else self.fresh.snap(sobol(SOME, len(self.space), self.rng))
         return affordable if affordable.admissible(some).any() else self.fresh
 
@@ -100,7 +101,7 @@ class Models:
 
     def cost_at(self, x: Array) -> float | None:
         """The cost to expect at x (1, f), its median."""
-        return None if self.log_cost is None else float(np.exp(self.log_cost.predict(x)[0][0]))
+        return None if self.log_cost is None else float(np.exp(self.log_cost.mean_at(x)[0]))
 
 
 Pick = tuple[Ranking, str]  # points, best first, and the reason in words
@@ -168,7 +169,7 @@ def _last(models: Models, ranking: Ranking, reason: str) -> Pick:
     useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]
     if not len(useful):
         return ranking, reason
-    cheapest = float(np.exp(models.log_cost.predict(models.space.features(useful))[0].min()))
+    cheapest = float(np.exp(models.log_cost.mean_at(models.space.features(useful)).min()))
     return (ranking, reason) if rest >= cheapest else (found, "largest expected improvement the rest can pay for")
 
 

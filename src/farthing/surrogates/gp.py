@@ -149,6 +149,15 @@ class GP:
             np.where(free, -2.0 * self.variance * explained_slope, 0.0),
         )
 
+    def mean_at(self, X: Array) -> Array:
+        """Posterior mean (m,) alone: no triangular solve."""
+        return np.asarray(self.mean + matern52(squared_distances(X / self.scales, self._scaled)) @ self.alpha)
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """mean (m,) and d mean / dX (m, f)."""
+        K, decay, A = self.cross(X)
+        return self.mean + K @ self.alpha, self.pull(A, decay * self.alpha)
+
     def covariance(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
         A = X / self.scales

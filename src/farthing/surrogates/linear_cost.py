@@ -98,17 +98,28 @@ class LinearCost:
         mean, variance, mean_slope, variance_slope = self.trend_with_gradient(Z)
         return mean, variance + self.noise, mean_slope, variance_slope
 
+    def mean_at(self, Z: Array) -> Array:
+        """Mean (m,) alone."""
+        return self._bend(self._line(Z))[0]
+
+    def mean_with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """mean (m,) and d mean / dZ (m, f)."""
+        mean, bend = self._bend(self._line(Z))
+        slope = np.zeros_like(Z)
+        slope[:, self.columns] = bend[:, None] * self.weights
+        return mean, slope
+
+    def _line(self, Z: Array) -> Array:
+        return np.asarray(self.level + (Z[:, self.columns] - self.centre) @ self.weights)
+
     def trend(self, Z: Array) -> tuple[Array, Array]:
         """The line without its misfit: mean (m,) and the variance (m,) of level and weights."""
-        A = Z[:, self.columns] - self.centre
-        return self._bend(self.level + A @ self.weights)[0], self.noise * self._leverage(A)[0]
+        return self.mean_at(Z), self.noise * self._leverage(Z[:, self.columns] - self.centre)[0]
 
     def trend_with_gradient(self, Z: Array) -> tuple[Array, Array, Array, Array]:
-        A = Z[:, self.columns] - self.centre
-        mean, bend = self._bend(self.level + A @ self.weights)
-        leverage, solved = self._leverage(A)
-        mean_slope, variance_slope = np.zeros_like(Z), np.zeros_like(Z)
-        mean_slope[:, self.columns] = bend[:, None] * self.weights
+        mean, mean_slope = self.mean_with_gradient(Z)
+        leverage, solved = self._leverage(Z[:, self.columns] - self.centre)
+        variance_slope = np.zeros_like(Z)
         variance_slope[:, self.columns] = 2.0 * self.noise * solved
         return mean, self.noise * leverage, mean_slope, variance_slope
 

@@ -38,10 +38,22 @@ ZERO = 0.1  # of the smallest positive cost: what a cost of zero counts as
 
 
 class CostModel(Protocol):
-    """Mean and variance of log cost, with gradients, at features (m, f)."""
+    """Mean and variance of log cost, with gradients, at features (m, f).
+
+    To weigh cost takes its mean only, which for a process is much less work.
+    """
 
     def predict(self, X: Array) -> tuple[Array, Array]: ...
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]: ...
+
+    def mean_at(self, X: Array) -> Array:
+        """Mean (m,)."""
+        return self.predict(X)[0]
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and d mean / dX (m, f)."""
+        mean, _, slope, _ = self.predict_with_gradient(X)
+        return mean, slope
 
 
 def logs(cost: Array) -> Array:
@@ -86,7 +98,7 @@ class LogFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class OnLogFeatures:
+class OnLogFeatures(CostModel):
     """A model of Z as a model of X."""
 
     model: CostModel
@@ -102,9 +114,16 @@ class OnLogFeatures:
         slope = self.features.slope(X)
         return mean, variance, mean_slope * slope, variance_slope * slope
 
+    def mean_at(self, X: Array) -> Array:
+        return self.model.mean_at(self.features(X))
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        mean, slope = self.model.mean_with_gradient(self.features(X))
+        return mean, slope * self.features.slope(X)
+
 
 @dataclass(frozen=True, eq=False)
-class CostProcess:
+class CostProcess(CostModel):
     """A process on log costs, or on what a linear trend leaves of them, in some of the columns."""
 
     process: gp.GP
@@ -129,6 +148,18 @@ class CostProcess:
             return mean, variance, mean_slope, variance_slope
         line, line_variance, line_slope, line_variance_slope = self.trend.trend_with_gradient(Z)
         return mean + line, variance + line_variance, mean_slope + line_slope, variance_slope + line_variance_slope
+
+    def mean_at(self, Z: Array) -> Array:
+        mean = self.process.mean_at(Z[:, self.columns])
+        return mean if self.trend is None else mean + self.trend.mean_at(Z)
+
+    def mean_with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        mean, slope = self.process.mean_with_gradient(Z[:, self.columns])
+        slope = self._spread(slope, Z.shape)
+        if self.trend is None:
+            return mean, slope
+        line, line_slope = self.trend.mean_with_gradient(Z)
+        return mean + line, slope + line_slope
 
     def _spread(self, slope: Array, shape: tuple[int, ...]) -> Array:
         full = np.zeros(shape)

@@ -28,7 +28,7 @@ Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Transferred:
+class Transferred(CostModel):
     """Log cost on a task that was never seen: g plus the level expected there."""
 
     shape: CostModel
@@ -44,6 +44,13 @@ class Transferred:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
         mean, variance, mean_slope, variance_slope = self.shape.predict_with_gradient(X)
         return mean + self.level, variance + self.level_variance, mean_slope, variance_slope
+
+    def mean_at(self, X: Array) -> Array:
+        return self.shape.mean_at(X) + self.level
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        mean, slope = self.shape.mean_with_gradient(X)
+        return mean + self.level, slope
 
 
 def fit(X: Array, b: Array, task: Ints, groups: Sequence[int] | Ints, ratios: Array, M: Array, m: Array) -> Transferred:
