@@ -4,7 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format bench-latency bench-quality bench-blackbox clean help
+.PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
+	bench-cost-models bench-cost-transfer clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -14,6 +15,9 @@ help:
 	@echo "make bench-latency  seconds per suggestion beside GPSampler and BoTorch   (QUICK=1: short)"
 	@echo "make bench-quality  regret after 60 evaluations beside GPSampler          (QUICK=1: short)"
 	@echo "make bench-blackbox regret for a budget of cost on 12 real tables beside its peers (QUICK=1: short)"
+	@echo "make bench-batches  the same in batches of 1 to 16                          (QUICK=1: short)"
+	@echo "make bench-cost-models    error of cost models against the number of evaluations      (QUICK=1: short)"
+	@echo "make bench-cost-transfer  cost learned on other data sets against cost learned online (QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -40,6 +44,15 @@ bench-quality: .venv/demo.stamp
 
 bench-blackbox: .venv/demo.stamp
 	$(BIN)/python benchmarks/blackbox.py
+
+bench-batches: .venv/demo.stamp
+	$(BIN)/python benchmarks/blackbox.py --batches
+
+bench-cost-models: .venv/demo.stamp
+	$(BIN)/python benchmarks/cost_models.py
+
+bench-cost-transfer: .venv/demo.stamp
+	$(BIN)/python benchmarks/cost_transfer.py
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."

@@ -144,6 +144,8 @@ class CostKnowledge:
         if cost_prior is not None:
             if not isinstance(cost_prior, CostPrior):
                 raise InvalidArgument(f"cost_prior: expected a farthing.CostPrior, got {type(cost_prior).__name__}")
+            if cost_prior.fixed and cost_features is not None:
+                raise InvalidArgument("cost_features: a fixed cost_prior learns nothing; leave one of the two out")
             if difference := space.difference(cost_prior.space):
                 raise InvalidArgument(f"cost_prior: comes from studies of another space: {difference}")
         knowledge, centre = cls(known_cost, cost_features, cost_prior, _checked_task(task)), np.full(len(space), 0.5)

@@ -12,18 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.designs.cost_effective import distances, next_point
-from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
-from farthing.history import History, units
-from farthing.policies.costs import chosen_cost_model
+from farthing.history import History
+from farthing.policies.cheap_design import cheap_design
 from farthing.policies.ei_alpha import cooled
-from farthing.policies.fresh import FreshSpace
 from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
 from farthing.space import Space
 from farthing.trial import Proposal
-
-CANDIDATES = 2_000
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class CArBO(Weighing):
     ) -> list[Proposal]:
         warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
         if warmed and ledger.fraction < self.design_share:
-            proposals = design(space, history, n, rng)
+            proposals = cheap_design(space, history, n, rng)
             if proposals:
                 return proposals
         return super().propose(space, history, ledger, n, rng)
@@ -55,25 +50,3 @@ class CArBO(Weighing):
     def pick(self, models: Models) -> Pick:
         alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)
         return per_cost(models, alpha)
-
-
-def design(space: Space, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
-    """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
-    model, fits = chosen_cost_model(space, history)
-    if model is None:
-        return []
-    fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
-    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
-    candidates = candidates[fresh.admissible(candidates)]
-    X = space.features(candidates)
-    log_cost, nearest = model.mean_at(X), distances(X, taken)
-    proposals: list[Proposal] = []
-    while len(X) and len(proposals) < n:
-        best = next_point(log_cost, nearest)
-        config, cost = fresh.claim(candidates[[best]]), float(np.exp(log_cost[best]))
-        if config is not None:
-            number = len(history.trials) + len(proposals)
-            proposals.append(Proposal(number, config, cost, "cheap and far from what was tried (initial design)", fits))
-        nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
-        candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
-    return proposals

@@ -35,8 +35,10 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     if not len(b) or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
     own = None if knowledge.features is None else Counted.of(space, history, knowledge)
+    strength = 0.0 if prior is None else prior.level_strength
+    stored = history.fits.get("cost")
     chosen = cost_choice.choose(
-        X, b, space.groups, space.ratios, history.fits.get("cost"), prior=prior, own=own
+        X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state}
 

@@ -22,6 +22,7 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
 from farthing.history import History, units, values
+from farthing.policies.cheap_design import cheap_design
 from farthing.policies.costs import CostModelOf, chosen_cost_model
 from farthing.policies.fresh import FreshSpace
 from farthing.policies.sampling import next_of_design, numbered
@@ -128,7 +129,8 @@ def propose_by(
     """Up to n proposals: a Sobol design of that many points first, then the best of `pick`, one after another."""
     fresh = FreshSpace(space, history)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
-        return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
+        designed = numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
+        return _with_costs(space, history, designed, cost_model)
     models = models_of(space, fresh, history, ledger, design, rng, cost_model)
     proposals: list[Proposal] = []
     first = len(history.trials)
@@ -145,8 +147,21 @@ def propose_by(
     return proposals
 
 
+def _with_costs(
+    space: Space, history: History, proposals: list[Proposal], cost_model: CostModelOf
+) -> list[Proposal]:  # fmt: skip
+    """What they are expected to cost, where that is known from the start."""
+    if not history.cost_knowledge.speaks_at_once or not proposals:
+        return proposals
+    log_cost, fits = cost_model(space, history)
+    assert log_cost is not None  # it speaks at once
+    costs = np.exp(log_cost.mean_at(space.features(space.encode_many(p.config for p in proposals))))
+    return [replace(p, predicted_cost=float(c), fits=fits) for p, c in zip(proposals, costs, strict=True)]
+
+
 class Weighing:
-    """What policies that weigh cost share: `initial` points of a Sobol design, then the best of `pick`."""
+    """What policies that weigh cost share: `initial` points of a Sobol design, or of the cost-effective one where costs
+    are known from the start, then the best of `pick`."""
 
     initial: int
 
@@ -156,6 +171,10 @@ class Weighing:
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
+        if len(history.trials) < self.initial and history.cost_knowledge.speaks_at_once:
+            designed = cheap_design(space, history, n, rng)
+            if designed:
+                return designed
         return propose_by(self.pick, self.initial, space, history, ledger, n, rng)
 
 

@@ -54,6 +54,7 @@ LONE_PROCESS_FROM = 50
 GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0
 WORDS = {
     "linear": "a line in all parameters",
+    "linear-0": "a level",
     "linear-1": "a line in 1 parameter",
     "linear-2": "a line in 2 parameters",
     "linear-3": "a line in 3 parameters",
@@ -65,7 +66,7 @@ WORDS = {
 
 
 class Own(CostModel, Protocol):
-    """A further candidate, of X itself: what the user counts."""
+    """A further candidate, of X itself and of the whole log cost: what the user counts."""
 
     def log_densities(self) -> Array: ...
 
@@ -150,11 +151,14 @@ def choose(
     stored: Mapping[str, Any] | None = None,
     *,
     prior: CostModel | None = None,
+    level_strength: float = 0.0,
     own: Own | None = None,
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
 
-    With a `prior` the candidates are models of what it leaves. A candidate of the user's `own` competes with them.
+    With a `prior` the candidates are models of what it leaves, a level alone among them: where its shape is right there
+    is nothing else to learn. Its own level counts as `level_strength` observations. A candidate of the user's `own`
+    competes with them.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -164,8 +168,8 @@ def choose(
     features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
-        b = b - prior.predict(X)[0]
-    lines = _lines(Z, b, owners)
+        b = b - prior.mean_at(X)
+    lines = _lines(Z, b, owners, linear_cost.SIZES if prior is None else (0, *linear_cost.SIZES), level_strength)
     fits = _Fits(Z, b, owners, lines["linear"], stored or {})
     processes = {name: fits.process(name) for name in fits.competing()}
     weights, scores = _weighed(lines, processes, own)
@@ -198,8 +202,8 @@ def _average(
     return found if own is None or len(inner) == len(kept) else Average((found, own), np.array([share, kept["own"]]))
 
 
-def _lines(Z: Array, b: Array, groups: Ints) -> dict[str, LinearCost]:
-    sizes = linear_cost.fit_sizes(Z, b, groups)
+def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], level_strength: float) -> dict[str, LinearCost]:
+    sizes = linear_cost.fit_sizes(Z, b, groups, wanted, level_strength)
     everything = next(iter(sizes))  # the one on all parameters comes first
     return {"linear" if size == everything else f"linear-{size}": model for size, model in sizes.items()}
 
@@ -220,7 +224,7 @@ def stacked(D: Array, prior: Array) -> Array:
 
 
 def _weighed(
-    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: Own | None = None
+    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: Own | None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Weight and score of each candidate."""
     candidates: dict[str, LinearCost | CostProcess | Own] = {**lines, **processes}

@@ -8,7 +8,7 @@ Symbols and shapes
     w, s^2         weights of the columns and variance of the residuals
 
     b_i = level + (z_i - centre) . w + s e_i,   w | s ~ N(0, s^2 / RIDGE),   s^2 ~ inverse gamma worth NOISE_STRENGTH
-    observations of standard deviation NOISE_PRIOR,   level flat
+    observations of standard deviation NOISE_PRIOR,   level flat, or worth k observations of 0
 
 so a parameter moves log cost by about NOISE_PRIOR / sqrt(RIDGE) across its range, of either sign, until the data says
 otherwise: two points give little more than their geometric mean. Given v everything is one small solve,
@@ -73,7 +73,8 @@ class LinearCost:
     scale: float  # s
     v: Array  # (n,)
     residuals: Array  # (n,) of the unbent mean
-    basis: Array  # (n, q + 1): rows p_i with p_i . p_j = 1 / sum v + z_i' A^-1 z_j
+    basis: Array  # (n, q + 1): rows p_i with p_i . p_j = 1 / (sum v + k) + z_i' A^-1 z_j
+    weight: float  # sum v + k
     low: float  # least and largest log cost seen
     high: float
     log_evidence: float = 0.0  # of its set of parameters, less the log of how many sets have that size
@@ -126,7 +127,7 @@ class LinearCost:
     def _leverage(self, A: Array) -> tuple[Array, Array]:
         """u (m,) and A^-1 z (m, q) at centred rows."""
         V = _solved(self.L, A.T)
-        return 1.0 / self.v.sum() + np.einsum("ij,ij->j", V, V), backward(self.L, V).T if len(V) else A
+        return 1.0 / self.weight + np.einsum("ij,ij->j", V, V), backward(self.L, V).T if len(V) else A
 
     def _bend(self, mean: Array) -> tuple[Array, Array]:
         """The mean, its excess t over the costs seen bent to room (1 - exp(-t / room)), and the slope of that."""
@@ -179,49 +180,70 @@ def fit(Z: Array, b: Array, groups: Sequence[int] | Ints | None = None) -> Linea
     return max(models.values(), key=lambda model: float(model.log_densities().sum()) if len(b) > 1 else 0.0)
 
 
-def fit_sizes(Z: Array, b: Array, groups: Sequence[int] | Ints | None = None) -> dict[int, LinearCost]:
-    """The model on all parameters, which comes first, and those on the 1, 2 and 3 most significant, by their number."""
+def fit_sizes(
+    Z: Array, b: Array, groups: Sequence[int] | Ints | None = None, sizes: Sequence[int] = SIZES,
+    level_strength: float = 0.0,
+) -> dict[int, LinearCost]:  # fmt: skip
+    """The model on all parameters, which comes first, and those on the 1, 2 and 3 most significant, by their number.
+
+    A level of 0 counts as `level_strength` observations.
+    """
     columns = np.arange(Z.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
     owned = [np.flatnonzero(columns == j) for j in range(int(columns.max(initial=-1)) + 1)]
     d, everyone = len(owned), tuple(range(len(owned)))
-    everything = huber(Z, b, everyone, owned, np.ones(len(b)))
+    everything = huber(Z, b, everyone, owned, np.ones(len(b)), level_strength)
     evidence = Evidence.of(Z, b, owned, everything.v)
-    order = evidence.forward_selection(min(d, max(SIZES)))
+    order = evidence.forward_selection(min(d, max(sizes)))
     others = tuple(j for j in everyone if j not in order)
     models = {d: replace(everything, selected=order + others, log_evidence=evidence(everyone))}
-    for size in SIZES:
+    for size in sizes:
         if size < d:
             some = order[:size]
-            model = huber(Z, b, some, owned, everything.v)
+            model = huber(Z, b, some, owned, everything.v, level_strength)
             models[size] = replace(model, log_evidence=evidence(some) - np.log(comb(d, size)))
     return models
 
 
-def huber(Z: Array, b: Array, selected: tuple[int, ...], owned: Sequence[Ints], v: Array) -> LinearCost:
+def huber(
+    Z: Array, b: Array, selected: tuple[int, ...], owned: Sequence[Ints], v: Array, level_strength: float = 0.0
+) -> LinearCost:
     """The model on some parameters; v (n,) is where its weights start."""
     columns = np.concatenate([np.empty(0, dtype=np.intp), *(owned[j] for j in selected)])
     A = Z[:, columns]
     scale = np.inf
     for _ in range(ITERATIONS):
-        before, (level, centre, weights, L, residuals, scale) = scale, _weighted(A, b, v)
+        before, (level, centre, weights, L, residuals, scale) = scale, _weighted(A, b, v, level_strength)
         v = huber_weights(residuals, scale)
         if abs(scale - before) <= TOLERANCE * scale:
             break
-    basis = np.column_stack([np.full(len(b), v.sum() ** -0.5), _solved(L, (A - centre).T).T])
+    weight = float(v.sum()) + level_strength
+    basis = np.column_stack([np.full(len(b), weight**-0.5), _solved(L, (A - centre).T).T])
     return LinearCost(
-        selected, columns, centre, level, weights, L, scale, v, residuals, basis, float(b.min()), float(b.max())
+        selected,
+        columns,
+        centre,
+        level,
+        weights,
+        L,
+        scale,
+        v,
+        residuals,
+        basis,
+        weight,
+        float(b.min()),
+        float(b.max()),
     )
 
 
-def _weighted(A: Array, b: Array, v: Array) -> tuple[float, Array, Array, Array, Array, float]:
+def _weighted(A: Array, b: Array, v: Array, k: float = 0.0) -> tuple[float, Array, Array, Array, Array, float]:
     """level, centre, w, L, residuals and s for given weights v."""
-    centre, level = v @ A / v.sum(), float(v @ b / v.sum())
+    centre, level = v @ A / v.sum(), float(v @ b / (v.sum() + k))
     C, t = A - centre, b - level
     weighted = C * v[:, None]
     L = _factor(weighted.T @ C)
     weights = dpotrs(L, weighted.T @ t, lower=1)[0] if len(L) else np.empty(0)
     residuals = t - C @ weights
-    return level, centre, weights, L, residuals, residual_scale(float(v @ (t * residuals)), len(b))
+    return level, centre, weights, L, residuals, residual_scale(float(v @ (t * residuals)) + k * level**2, len(b))
 
 
 def huber_weights(residuals: Array, scale: float) -> Array:

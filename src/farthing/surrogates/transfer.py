@@ -34,6 +34,12 @@ class Transferred(CostModel):
     shape: CostModel
     level: float
     level_variance: float
+    noise: float  # variance of g's predictions where it was learned
+
+    @property
+    def level_strength(self) -> float:
+        """How many observations the level is worth: each has the noise of g."""
+        return self.noise / self.level_variance
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean (m,) and variance (m,) at X (m, f)."""
@@ -66,7 +72,7 @@ def fit(X: Array, b: Array, task: Ints, groups: Sequence[int] | Ints, ratios: Ar
     low, span = M.min(axis=0), np.ptp(M, axis=0)
     unit = np.where(span > 0.0, span, 1.0)
     mean, variance = linear_cost.fit((M - low) / unit, levels).predict(((m - low) / unit)[None, :])
-    return Transferred(shape, float(mean[0]), float(variance[0]))
+    return Transferred(shape, float(mean[0]), float(variance[0]), float(shape.predict(X)[1].mean()))
 
 
 def _levels(Z: Array, b: Array, task: Ints) -> Array:

@@ -1,0 +1,96 @@
+"""The default policy: `carbo` where cost is limited, `ei` where only evaluations are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import farthing as ft
+
+SPACE = ft.Space(
+    x=ft.Real(0, 1), size=ft.Integer(1, 100, log=True), kind=ft.Choice(["a", "b"]), z=ft.Real(0, 1, when={"kind": "b"})
+)
+BUDGETS = {
+    "cost": (ft.Budget(cost=150.0), "carbo"),
+    "seconds": ("150s", "carbo"),
+    "both": ("150s, 40 evaluations", "carbo"),
+    "dollars": ("$150", "carbo"),
+    "evaluations": ("40 evaluations", "ei"),
+}
+
+
+def cost(config: dict[str, Any]) -> float:
+    return 0.5 + 0.1 * config["size"]
+
+
+def played(study: ft.Study, n: int) -> list[ft.Proposal]:
+    proposals = []
+    for _ in range(n):
+        proposals.append(study.ask())
+        config = proposals[-1].config
+        value = (config["x"] - 0.4) ** 2 + 0.2 / config["size"] + config.get("z", 0.3)
+        study.tell(proposals[-1], value=value, cost=cost(config))
+    return proposals
+
+
+def seen(proposals: list[ft.Proposal]) -> list[tuple[Any, ...]]:
+    return [(p.trial, p.config, p.predicted_cost, dict(p.fits)) for p in proposals]
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_proposals_are_those_of_the_policy_it_stands_for(name):
+    budget, policy = BUDGETS[name]
+    ours, theirs = (played(ft.Study(SPACE, budget, policy=p, seed=2), 11) for p in ("auto", policy))
+    assert seen(ours) == seen(theirs)
+    assert [p.reason for p in ours] == [f"{policy}: {p.reason}" for p in theirs]
+
+
+@pytest.mark.parametrize("name", ["cost", "evaluations"])
+def test_several_at_once_too(name):
+    budget, policy = BUDGETS[name]
+    asked = []
+    for given in ("auto", policy):
+        study = ft.Study(SPACE, budget, policy=given, seed=2, known_cost=cost)
+        played(study, 6)
+        asked.append(seen(study.ask(3)))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("name", ["cost", "evaluations"])
+def test_a_study_goes_on_as_if_it_had_not_stopped(name, tmp_path):
+    budget, policy = BUDGETS[name]
+    expected = played(ft.Study(SPACE, budget, seed=2), 9)
+    with ft.Study(SPACE, budget, seed=2, storage=tmp_path / "study.db") as study:
+        assert study.policy.name == "auto"
+        played(study, 7)
+    with ft.Study.resume(tmp_path / "study.db") as resumed:
+        assert resumed.policy.name == "auto"
+        assert seen(played(resumed, 2)) == seen(expected[7:])
+        assert all(trial.reason.startswith(f"{policy}: ") for trial in resumed.trials)
+
+
+def test_it_is_the_default_of_study_and_of_tune():
+    assert ft.Study(SPACE, "5 evaluations").policy.name == "auto"
+    assert ft.tune(lambda config: 0.0, SPACE, "2 evaluations", progress=False).policy.name == "auto"
+
+
+def test_a_budget_given_later_changes_the_policy_and_nothing_else(tmp_path):
+    with ft.Study(SPACE, "40 evaluations", seed=2, storage=tmp_path / "study.db") as study:
+        played(study, 6)
+    with ft.Study.resume(tmp_path / "study.db", budget=ft.Budget(seconds=500.0)) as resumed:
+        assert resumed.ask().reason.startswith("carbo: ")
+
+
+def test_what_is_known_of_cost_reaches_it():
+    study = ft.Study(SPACE, ft.Budget(cost=150.0), seed=2, known_cost=cost)
+    proposal = study.ask()
+    assert proposal.reason.startswith("carbo: cheap and far")
+    assert proposal.predicted_cost == pytest.approx(cost(proposal.config))
+
+
+def test_a_front_can_be_drawn():
+    study = ft.Study(SPACE, ft.Budget(cost=150.0), seed=2)
+    played(study, 7)
+    for front in (study.pareto(), study.pareto(trial=5)):
+        assert front.picks["CEI"].log_cost <= front.picks["EI"].log_cost + 1e-9
