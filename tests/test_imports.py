@@ -25,7 +25,7 @@ GROUPS = {
     "acquisitions": ["acquisitions"],
     "domain": [
         "values", "options", "parameters", "conditions", "cube", "description", "space",
-        "trial", "budget", "cost_knowledge", "events", "history", "storage", "reading",
+        "trial", "budget", "cost_knowledge", "current", "events", "history", "storage", "reading",
     ],
     "policies": ["policies"],
     "study": ["chronicle", "opening", "study"],

@@ -190,7 +190,7 @@ class TestLive:
         assert "100%" in ESCAPES.sub("", seen.stderr).splitlines()[-1]
 
     def test_the_cursor_comes_back_after_an_error_too(self):
-        seen = on_terminal("yield")
+        seen = on_terminal("raise GeneratorExit")
         assert seen.status == 1
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
 

@@ -200,19 +200,16 @@ class TestReturns:
         with ft.Study.resume(tmp_path / "study.db") as study:
             assert [trial.config for trial in study.trials] == seen
 
-    @pytest.mark.parametrize("returned", [iter([1.0]), (x for x in [1.0]), zip([1.0])], ids=["iter", "gen", "zip"])
-    def test_an_iterator_is_refused_clearly(self, returned):
-        study = line_study()
-        with pytest.raises(InvalidArgument, match=r"iterator.*not supported yet.*return the final value"):
-            study.run(lambda config: returned, progress=False)
-        assert study.trials[0].status is not ft.Status.COMPLETE
+    @pytest.mark.parametrize("made", [lambda: iter([3.0, 1.0]), lambda: (x for x in [3.0, 1.0])], ids=["iter", "gen"])
+    def test_an_iterator_is_an_iterative_learner(self, made):
+        study = run(lambda config: made(), "2 evaluations")
+        assert [trial.status for trial in study.trials] == [ft.Status.COMPLETE] * 2
+        assert study.trials[0].curve.values == (3.0, 1.0)
+        assert study.best.value == 1.0
 
-    def test_a_generator_function_is_refused_clearly(self):
-        def train(config):
-            yield 1.0
-
-        with pytest.raises(InvalidArgument, match="yield"):
-            run(train)
+    def test_an_iterator_that_yields_nothing_has_failed(self):
+        study = run(lambda config: iter([]), "2 evaluations")
+        assert all("yielded nothing" in (trial.error or "") for trial in study.trials)
 
 
 class TestInterruption:

@@ -2,7 +2,8 @@
 
 A budget may limit several units at once; the first limit reached ends the study. One of them, `Budget.unit`, is the
 unit that the cost of an evaluation is counted and modelled in. The ledger is computed from the charges of the event
-log and nothing else: four accounts (evaluation, failed, interrupted, optimiser), each an amount per unit.
+log and nothing else: accounts (evaluation, failed, interrupted, optimiser, and retrained for steps of training that
+had to be done again), each an amount per unit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from farthing.errors import InvalidBudget
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 
-ACCOUNTS = ("evaluation", "failed", "interrupted", "optimiser")
+ACCOUNTS = ("evaluation", "retrained", "failed", "interrupted", "optimiser")
 ACCEPTED = 'accepted: "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(days?|hours?|minutes?|min|seconds?|sec|d|h|m|s)\s*)")

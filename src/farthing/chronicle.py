@@ -12,7 +12,7 @@ from contextlib import closing, nullcontext
 from farthing.budget import Budget, Ledger
 from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import StorageError
-from farthing.events import Asked, Budgeted, Charged, Codec, Event, Opened, Told
+from farthing.events import Asked, Budgeted, Charged, Codec, Dropped, Event, Opened, Reported, Told
 from farthing.history import History
 from farthing.space import Space
 from farthing.storage import EventLog, MemoryLog, open_log
@@ -23,7 +23,7 @@ class Chronicle:
 
     def __init__(self, log: EventLog, space: Space, first: Opened, knowledge: CostKnowledge) -> None:
         self.log, self._space, self._codec = log, space, Codec(space, first.maximize)
-        self.history = History(first.seed, cost_knowledge=knowledge)
+        self.history = History(first.seed, cost_knowledge=knowledge, max_steps=first.max_steps)
         self._ledger: Ledger | None = None
 
     @property
@@ -76,6 +76,11 @@ class Chronicle:
             case Asked(proposal=proposal, charges=charges):
                 self.history = self.history.asked(event, self._space)
                 self._ledger = self.ledger.charged(charges).promised(proposal.predicted_cost or 0.0, 1)
+            case Reported(charges=charges):
+                self.history = self.history.reported(event)
+                self._ledger = self.ledger.charged(charges)
+            case Dropped():
+                self.history = self.history.dropped(event)
             case Told(trial, charges=charges):
                 promised = self.history.running_trial(trial).predicted_cost or 0.0
                 self.history = self.history.told(event)

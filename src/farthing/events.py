@@ -1,4 +1,4 @@
-"""What happens to a study, as values: opened, given a budget, asked, told.
+"""What happens to a study, as values: opened, given a budget, asked, reported, told.
 
 A study is the fold of these over its history and its ledger, and the file holds nothing else. In the file values are in
 the user's own sign and options are indices; here, in memory, values are minimised and configs hold the options.
@@ -13,7 +13,7 @@ from typing import Any
 
 from farthing.budget import Budget, Charges
 from farthing.space import Space
-from farthing.trial import Config, Outcome, Proposal, Status
+from farthing.trial import Config, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
 
@@ -29,6 +29,7 @@ class Opened:
     start: tuple[Json, ...] = ()  # stored configs
     stop_at: float | None = None
     cost: Json = field(default_factory=dict)  # what was known of it: CostKnowledge.describe()
+    max_steps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Reported:
+    """A trial has trained one more step."""
+
+    trial: int
+    report: Report
+    charges: Charges = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A paused run is not alive any more: it will go on from its checkpoint, or from the beginning."""
+
+    trial: int
+
+
+@dataclass(frozen=True)
 class Told:
     """A trial ended, with what it cost."""
 
@@ -64,7 +81,7 @@ class Charged:
     charges: Charges
 
 
-Event = Opened | Budgeted | Asked | Told | Charged
+Event = Opened | Budgeted | Asked | Reported | Dropped | Told | Charged
 
 
 @dataclass(frozen=True)
@@ -92,9 +109,23 @@ class Codec:
                     "predicted_cost": proposal.predicted_cost,
                     "reason": proposal.reason,
                     "fits": dict(proposal.fits),
+                    "start_step": proposal.start_step,
+                    "until_step": proposal.until_step,
                     "ledger": dict(ledger),
                     "charges": charges,
                 }
+            case Reported(trial, report, charges):
+                return "reported", {
+                    "trial": trial,
+                    "value": self._flip(report.value),
+                    "cost": report.cost,
+                    "train_value": self._flip(report.train_value),
+                    "saved": report.saved,
+                    "attributes": plain(report.attributes),
+                    "charges": charges,
+                }
+            case Dropped(trial):
+                return "dropped", {"trial": trial}
             case Told(trial, outcome, charges):
                 return "told", {
                     "trial": trial,
@@ -118,8 +149,19 @@ class Codec:
                 return Budgeted(Budget.from_json(body["budget"]))
             case "asked":
                 config: Config = self.space.load_config(body["config"])
-                proposal = Proposal(body["trial"], config, body["predicted_cost"], body["reason"], body["fits"])
+                proposal = Proposal(
+                    body["trial"], config, body["predicted_cost"], body["reason"], body["fits"],
+                    body.get("start_step", 0), body.get("until_step"),
+                )  # fmt: skip
                 return Asked(body["ask"], proposal, body["ledger"], body["charges"])
+            case "reported":
+                value = self._flip(body["value"])
+                assert value is not None
+                train_value = self._flip(body["train_value"])
+                report = Report(value, body["cost"], train_value, body["saved"], body["attributes"])
+                return Reported(body["trial"], report, body["charges"])
+            case "dropped":
+                return Dropped(body["trial"])
             case "told":
                 outcome = Outcome(
                     Status(body["status"]),
@@ -142,6 +184,7 @@ def opened_body(event: Opened) -> Json:
     return {
         "space": event.space, "policy": event.policy, "seed": event.seed, "maximize": event.maximize,
         "start": list(event.start), "stop_at": event.stop_at, "cost": event.cost,
+        "max_steps": event.max_steps,
     }  # fmt: skip
 
 

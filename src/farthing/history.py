@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import UnknownTrial
-from farthing.events import Asked, Told
+from farthing.events import Asked, Dropped, Reported, Told
 from farthing.space import Space
 from farthing.trial import Status, Trial
 
@@ -24,32 +24,71 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class History:
-    """Trials by number, and the last hyperparameters found for each model."""
+    """Trials by number, and the last hyperparameters found for each model.
+
+    `max_steps` is the length of a complete training: as given, else that of the first one, None before.
+    """
 
     seed: int
     trials: tuple[Trial, ...] = ()
     asks: int = 0  # how many asks there were; one may hand out several trials
     fits: Mapping[str, Any] = field(default_factory=dict)
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
+    max_steps: int | None = None
 
     def asked(self, event: Asked, space: Space) -> History:
-        """A new trial is running, or an interrupted one again."""
+        """A new trial is running, or a paused or interrupted one again."""
         proposal = event.proposal
-        trial = Trial(
-            proposal.trial, dict(proposal.config), Status.RUNNING, predicted_cost=proposal.predicted_cost,
-            reason=proposal.reason, key=space.key(proposal.config), unit=space.encode(proposal.config),
+        if proposal.trial < len(self.trials):
+            before = self.trials[proposal.trial]
+        else:
+            config = dict(proposal.config)
+            before = Trial(proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config))
+        trial = replace(
+            before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
+            kept_step=proposal.start_step, until_step=proposal.until_step,
         )  # fmt: skip
-        trials = (*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :])
-        return replace(self, trials=trials, asks=event.ask + 1, fits={**self.fits, **proposal.fits})
+        return replace(self._with(trial), asks=event.ask + 1, fits={**self.fits, **proposal.fits})
+
+    def reported(self, event: Reported) -> History:
+        """A running trial is one step further. A step trained again adds nothing but its cost."""
+        trial, report = self.running_trial(event.trial), event.report
+        step = trial.kept_step + 1
+        curve = trial.curve.with_report(report) if step > len(trial.curve) else trial.curve
+        cost = trial.cost if report.cost is None else (trial.cost or 0.0) + report.cost
+        further = replace(
+            trial, curve=curve, value=min(curve.values), cost=cost, kept_step=step,
+            saved_step=step if report.saved else trial.saved_step,
+            attributes={**trial.attributes, **report.attributes},
+        )  # fmt: skip
+        return self._with(further)
+
+    def dropped(self, event: Dropped) -> History:
+        """A paused run has to start from its checkpoint, if there is one."""
+        trial = self.trials[event.trial]
+        return self._with(replace(trial, kept_step=trial.saved_step))
+
+    def _with(self, trial: Trial) -> History:
+        return replace(self, trials=(*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :]))
 
     def told(self, event: Told) -> History:
-        """A running trial has ended."""
+        """A running trial has ended, or rests."""
         running, outcome = self.running_trial(event.trial), event.outcome
+        iterative = len(running.curve) > 0
+        cost = outcome.cost if not iterative or outcome.cost is None else (running.cost or 0.0) + outcome.cost
+        alive = outcome.status is Status.PAUSED
         trial = replace(
-            running, status=outcome.status, value=outcome.value, cost=outcome.cost, error=outcome.error,
-            attributes=outcome.attributes,
-        )  # fmt: skip
-        return replace(self, trials=(*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :]))
+            running,
+            status=outcome.status,
+            value=outcome.value if outcome.value is not None or not iterative else running.value,
+            cost=running.cost if iterative and cost is None else cost,
+            error=outcome.error,
+            attributes={**running.attributes, **outcome.attributes},
+            kept_step=running.kept_step if alive else running.saved_step,
+            counted=running.counted or outcome.status is not Status.INTERRUPTED,
+        )
+        learned = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
+        return replace(self._with(trial), max_steps=self.max_steps or learned)
 
     def running_trial(self, number: int) -> Trial:
         """The trial of that number, which must be running."""
@@ -61,9 +100,12 @@ class History:
         return trial
 
     def interrupted(self) -> History:
-        """As read from a file: whatever was running there is not running any more."""
-        trials = tuple(replace(t, status=Status.INTERRUPTED) if t.status is Status.RUNNING else t for t in self.trials)
-        return replace(self, trials=trials)
+        """As read from a file: whatever was running there is not running any more, and what was paused not alive."""
+        gone = {Status.RUNNING: Status.INTERRUPTED, Status.PAUSED: Status.PAUSED}
+        trials = (
+            replace(t, status=gone[t.status], kept_step=t.saved_step) if t.status in gone else t for t in self.trials
+        )
+        return replace(self, trials=tuple(trials))
 
     def of(self, *status: Status) -> list[Trial]:
         return [trial for trial in self.trials if trial.status in status]
@@ -83,8 +125,9 @@ class History:
 
     @property
     def incumbent(self) -> Trial | None:
-        """The complete trial of least value, the earliest of equals."""
-        return min(self.complete, key=lambda trial: (trial.value, trial.number), default=None)
+        """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
+        valued = [t for t in self.trials if t.value is not None and (t.status is Status.COMPLETE or len(t.curve))]
+        return min(valued, key=lambda trial: (trial.value, trial.number), default=None)
 
 
 def units(trials: list[Trial], p: int) -> Array:

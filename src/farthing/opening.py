@@ -19,12 +19,12 @@ from farthing.space import Space
 
 def opened(
     space: Space, policy: Policy, seed: int | None, maximize: bool,
-    start: Iterable[Mapping[str, Any]], stop_at: float | None, knowledge: CostKnowledge,
+    start: Iterable[Mapping[str, Any]], stop_at: float | None, max_steps: int | None, knowledge: CostKnowledge,
 ) -> Opened:  # fmt: skip
     """The first event of a new study, or an error that names the argument."""
     return Opened(
         space.describe(), describe(policy), _checked_seed(seed), bool(maximize),
-        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(),
+        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(), _checked_steps(max_steps),
     )  # fmt: skip
 
 
@@ -41,6 +41,14 @@ def _checked_seed(seed: int | None) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
     return int(seed)
+
+
+def _checked_steps(max_steps: int | None) -> int | None:
+    if max_steps is None:
+        return None
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
+        raise InvalidArgument(f"max_steps: expected a whole number of at least 1, or None, got {max_steps!r}")
+    return int(max_steps)
 
 
 def _checked_target(stop_at: float | None) -> float | None:
@@ -82,6 +90,7 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
         ("maximize", asked.maximize, found.maximize),
         ("start", asked.start or found.start, found.start),
         ("stop_at", found.stop_at if asked.stop_at is None else asked.stop_at, found.stop_at),
+        ("max_steps", found.max_steps if asked.max_steps is None else asked.max_steps, found.max_steps),
         ("task", asked.cost["task"] or found.cost.get("task", {}), found.cost.get("task", {})),
     ):
         if here != there:

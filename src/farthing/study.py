@@ -28,17 +28,18 @@ from farthing.errors import (
     StudyEnded,
     StudyMismatch,
     TargetReached,
+    UnknownTrial,
 )
-from farthing.events import Asked, Charged, Opened, Told, plain
+from farthing.events import Asked, Charged, Dropped, Opened, Reported, Told, plain
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import checked_space, first_event, opened, require_same, require_same_functions
-from farthing.policies import Policy, describe, from_description, policy_of, recommend
+from farthing.policies import Policy, decide, describe, from_description, policy_of, recommend
 from farthing.policies.fronts import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
 from farthing.space import Space
 from farthing.storage import EventLog, open_log
-from farthing.trial import Config, Outcome, Proposal, Status, Trial
+from farthing.trial import Config, Decision, Outcome, Proposal, Report, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +47,21 @@ if TYPE_CHECKING:
 Objective = Callable[[Config], Any]
 Callback = Callable[["Study", Trial], Any]
 
-ACCOUNT_OF = {  # where a trial's cost goes, and how many evaluations it counts as
-    Status.COMPLETE: ("evaluation", 1.0),
-    Status.FAILED: ("failed", 1.0),
-    Status.INTERRUPTED: ("interrupted", 0.0),
+ACCOUNT_OF = {  # where a trial's cost goes
+    Status.COMPLETE: "evaluation",
+    Status.PAUSED: "evaluation",
+    Status.STOPPED: "evaluation",
+    Status.FAILED: "failed",
+    Status.INTERRUPTED: "interrupted",
+}
+
+
+KEEP_PAUSED = 32
+
+STATUS_AFTER = {
+    Decision.CONTINUE: Status.RUNNING,
+    Decision.PAUSE: Status.PAUSED,
+    Decision.STOP: Status.STOPPED,
 }
 
 
@@ -63,6 +75,7 @@ class Study:
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first
     stop_at    a value good enough to end the study
+    max_steps  of an iterative learner, how many a complete training has; None takes it from the first one
     known_cost     f(config), what an evaluation costs in the budget's unit, where that is known: no cost is modelled
     cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): a model
                    of cost as prices times these joins the others
@@ -89,6 +102,7 @@ class Study:
         storage: str | PathLike[str] | None = None,
         start: Iterable[Mapping[str, Any]] = (),
         stop_at: float | None = None,
+        max_steps: int | None = None,
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
         cost_prior: CostPrior | None = None,
@@ -96,7 +110,7 @@ class Study:
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
         knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
-        first = opened(space, chosen, seed, maximize, start, stop_at, knowledge)
+        first = opened(space, chosen, seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             events = list(log.read())
             if events:
@@ -223,10 +237,11 @@ class Study:
         return None
 
     def _again(self, n: int) -> list[Proposal]:
-        """Interrupted trials run again under their own number."""
+        """Interrupted trials run again under their number, and paused ones unless the policy resumes them itself."""
+        rest = [Status.INTERRUPTED] if hasattr(self.policy, "decide") else [Status.INTERRUPTED, Status.PAUSED]
         return [
-            Proposal(trial.number, trial.config, trial.predicted_cost, trial.reason)
-            for trial in self._history.of(Status.INTERRUPTED)[:n]
+            Proposal(trial.number, trial.config, trial.predicted_cost, trial.reason, start_step=trial.kept_step)
+            for trial in self._history.of(*rest)[:n]
         ]
 
     def _from_start(self, n: int) -> list[Proposal]:
@@ -252,39 +267,106 @@ class Study:
     ) -> Trial:
         """How an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
 
-        A value that is not a finite number is a failure with that reason. Only what you tell is charged.
+        A value that is not a finite number is a failure with that reason. Only what you tell is charged. After reports
+        no value is needed: the best of them is the value, and `cost` is what was not reported yet.
         """
         number = trial_number(proposal)
-        self._history.running_trial(number)
-        if (value is None) == (failed is None):
+        trial = self._history.running_trial(number)
+        if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
             raise InvalidArgument("tell: give either value=... or failed='why', and not both")
         if cost is not None:
             cost = read_cost(cost)
-        outcome = read_value(value, self.maximize) if failed is None else Outcome(Status.FAILED, error=str(failed))
+        if failed is not None:
+            outcome = Outcome(Status.FAILED, error=str(failed))
+        else:
+            outcome = Outcome(Status.COMPLETE) if value is None else read_value(value, self.maximize)
         return self.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
 
     def record(
         self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
         spent: Mapping[str, float], overhead: Charges | None = None,
     ) -> Trial:  # fmt: skip
-        """For runners: an outcome that spent some units. An interrupted one is not an evaluation."""
-        account, count = ACCOUNT_OF[outcome.status]
-        charges = {account: {**spent, "evaluations": count}, **(overhead or {})}
+        """For runners: an outcome that spent some units. A trial is one evaluation, an interrupted one none."""
+        counts = not self._history.trials[number].counted and outcome.status is not Status.INTERRUPTED
+        charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
         told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
         self._chronicle.record(Told(number, told, charges))
         return self._shown(self._history.trials[number])
 
+    def report(
+        self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
+        saved: bool = False, **attributes: Any,
+    ) -> Decision:  # fmt: skip
+        """One step of training: its value and what it cost since the last report; whether to go on.
+
+        CONTINUE trains on. PAUSE keeps the model until `ask` gives the trial again, with `start_step` where it stopped.
+        STOP ends the trial: it is complete, or not worth more. After both there is nothing to tell. `saved` says that
+        the model can be had again as it is after this step, also by another process.
+
+        >>> import farthing as ft
+        >>> study = ft.Study(ft.Space(rate=ft.Real(0, 1)), ft.Budget(cost=100), seed=0, max_steps=3)
+        >>> proposal = study.ask()
+        >>> [study.report(proposal, 1 / step, cost=1.0).value for step in (1, 2, 3)]
+        ['continue', 'continue', 'stop']
+        >>> study.best.value == 1 / 3, study.best.cost
+        (True, 3.0)
+        """
+        number = trial_number(proposal)
+        self._history.running_trial(number)
+        outcome = read_value(value, self.maximize)
+        spent = {} if cost is None else {self.ledger.unit: read_cost(cost)}
+        if outcome.value is None:
+            self.record(number, outcome, cost, attributes, spent)
+            return Decision.STOP
+        trained = None if train_value is None else read_value(train_value, self.maximize).value
+        return self.record_step(number, Report(outcome.value, cost, trained, saved, attributes), spent)
+
+    def record_step(
+        self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
+    ) -> Decision:
+        """For runners: a step that spent some units, and what to do after it."""
+        before = self._history.trials[number]
+        account = "evaluation" if before.kept_step == len(before.curve) else "retrained"
+        report = replace(report, attributes=plain(report.attributes))
+        self._chronicle.record(Reported(number, report, {account: spent, **(overhead or {})}))
+        status = self._status_after(self._history.trials[number])
+        if status is Status.RUNNING:
+            return Decision.CONTINUE
+        self.record(number, Outcome(status), None, {}, {})
+        return Decision.PAUSE if status is Status.PAUSED else Decision.STOP
+
+    def _status_after(self, trial: Trial) -> Status:
+        """What a trial is after its last step: complete at the end, at rest where the study ends or its policy says."""
+        if self._history.max_steps is not None and trial.kept_step >= self._history.max_steps:
+            return Status.COMPLETE
+        if self.ended is not None or trial.kept_step == trial.until_step:
+            return Status.PAUSED
+        if trial.kept_step < len(trial.curve):  # trained again: nothing new to decide on
+            return Status.RUNNING
+        rng = np.random.default_rng([self.seed, self._history.asks, trial.number, trial.kept_step])
+        with one_blas_thread():
+            return STATUS_AFTER[decide(self.policy, self.space, self._history, self.ledger, trial, rng)]
+
+    def drop(self, number: int) -> None:
+        """For runners: a paused run is not alive any more."""
+        self._chronicle.record(Dropped(number))
+
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def run(self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = ()) -> Study:
+    def run(
+        self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = (),
+        keep_paused: int = KEEP_PAUSED,
+    ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself.
 
-        progress   None shows a live line on a terminal and plain lines elsewhere; False is silent
-        callbacks  each called as callback(study, trial) after a trial; `study.stop()` ends the run there
+        progress     None shows a live line on a terminal and plain lines elsewhere; False is silent
+        callbacks    each called as callback(study, trial) after a trial; `study.stop()` ends the run there
+        keep_paused  how many paused iterative learners may stay in memory; the worst of more is let go, and has to
+                     start again from its checkpoint, or from the beginning
         """
         from farthing.runner.loop import run
 
-        run(self, objective, progress=progress, callbacks=tuple(callbacks))
+        run(self, objective, progress=progress, callbacks=tuple(callbacks), keep_paused=keep_paused)
         return self
 
     def stop(self) -> None:
@@ -315,6 +397,16 @@ class Study:
     def trials(self) -> list[Trial]:
         """All trials by number, values in your own sign."""
         return [self._shown(trial) for trial in self._history.trials]
+
+    def trial(self, number: int) -> Trial:
+        """One trial by its number."""
+        if not 0 <= number < len(self._history.trials):
+            raise UnknownTrial(f"trial {number} was never asked for; there are {len(self._history.trials)}")
+        return self._shown(self._history.trials[number])
+
+    def is_running(self, number: int) -> bool:
+        """Whether that trial is being evaluated."""
+        return self._history.trials[number].status is Status.RUNNING
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
@@ -365,8 +457,12 @@ class Study:
 
     def _shown(self, trial: Trial) -> Trial:
         """As users see it: in their sign, with a config and attributes of their own."""
-        value = -trial.value if self.maximize and trial.value is not None else trial.value
-        return replace(trial, value=value, config=dict(trial.config), attributes=deepcopy(trial.attributes))
+        value, curve = trial.value, trial.curve
+        if self.maximize:
+            value, curve = None if value is None else -value, curve.flipped()
+        return replace(
+            trial, value=value, curve=curve, config=dict(trial.config), attributes=deepcopy(trial.attributes)
+        )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
         """One row per trial: number, status, value, cost, config.<name>, attributes.<name>, error (needs pandas)."""
@@ -407,12 +503,14 @@ def tune(
     storage: str | PathLike[str] | None = None,
     start: Iterable[Mapping[str, Any]] = (),
     stop_at: float | None = None,
+    max_steps: int | None = None,
     known_cost: Callable[[Config], float] | None = None,
     cost_features: CostFeatures | None = None,
     cost_prior: CostPrior | None = None,
     task: Task | None = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
+    keep_paused: int = KEEP_PAUSED,
 ) -> Study:
     """Find the best configuration the budget can buy: Study(...).run(objective).
 
@@ -433,12 +531,13 @@ def tune(
         storage=storage,
         start=start,
         stop_at=stop_at,
+        max_steps=max_steps,
         known_cost=known_cost,
         cost_features=cost_features,
         cost_prior=cost_prior,
         task=task,
     )
-    return study.run(objective, progress=progress, callbacks=callbacks)
+    return study.run(objective, progress=progress, callbacks=callbacks, keep_paused=keep_paused)
 
 
 @contextmanager

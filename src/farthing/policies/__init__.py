@@ -12,7 +12,7 @@ from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.models import recommend
-from farthing.policies.protocol import Policy, describe
+from farthing.policies.protocol import Policy, decide, describe
 from farthing.policies.sampling import Random, Sobol
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Policy",
     "Random",
     "Sobol",
+    "decide",
     "describe",
     "from_description",
     "policy_of",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
 from farthing.budget import Budget, Ledger
 from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
-from farthing.events import Asked, Budgeted, Event, Told
+from farthing.events import Asked, Budgeted, Dropped, Event, Reported, Told
 from farthing.history import History
 from farthing.policies.cei import CEI
 from farthing.policies.costs import CostModelOf, chosen_cost_model
@@ -78,6 +78,10 @@ def state_before(trial: int, events: Iterable[Event], space: Space, now: History
             case Asked():
                 history = history.asked(event, space)
                 together.append(event)
+            case Reported():
+                history = history.reported(event)
+            case Dropped():
+                history = history.dropped(event)
             case Told():
                 history = history.told(event)
             case Budgeted():

@@ -15,7 +15,7 @@ import numpy as np
 from farthing.budget import Ledger
 from farthing.history import History
 from farthing.space import Space
-from farthing.trial import Proposal
+from farthing.trial import Decision, Proposal, Trial
 
 
 class Policy(Protocol):
@@ -26,8 +26,21 @@ class Policy(Protocol):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        """At most n proposals for new trials, numbered from len(history.trials); fewer when the space runs out."""
+        """At most n proposals: new trials, numbered from len(history.trials), or paused ones under their own number;
+        fewer when the space runs out.
+
+        A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
+        a trial; see the function `decide`.
+        """
         ...
+
+
+def decide(
+    policy: Policy, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+) -> Decision:
+    """What a policy makes of a run after one of its steps; one that does not say trains completely."""
+    own = getattr(policy, "decide", None)
+    return Decision.CONTINUE if own is None else Decision(own(space, history, ledger, trial, rng))
 
 
 def describe(policy: Policy) -> dict[str, Any]:

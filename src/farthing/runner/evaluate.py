@@ -1,4 +1,4 @@
-"""One call of the objective, turned into an outcome, whatever it does."""
+"""One call of the objective, turned into an outcome or into steps, whatever it does."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ class Evaluation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation:
+def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation | Iterator[Any]:
     """Call the objective; exceptions, wrong types and numbers that are not finite become failures.
 
-    KeyboardInterrupt is the user's and goes through.
+    What returns an iterator is an iterative learner, and the iterator its steps. KeyboardInterrupt is the user's and
+    goes through.
     """
     try:
         returned = objective(dict(config))
     except (Exception, SystemExit) as error:
-        return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
-    if isinstance(returned, Iterator):
-        raise InvalidArgument(
-            "the objective returned an iterator: iterative learners (yield) are not supported yet; "
-            "return the final value instead"
-        )
-    return _read(study, returned)
+        return failure(error)
+    return returned if isinstance(returned, Iterator) else read(study, returned)
 
 
-def _read(study: Study, returned: Any) -> Evaluation:
+def failure(error: BaseException) -> Evaluation:
+    """What an exception makes of an evaluation."""
+    return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
+
+
+def read(study: Study, returned: Any) -> Evaluation:
+    """What the objective returned or yielded."""
     if not isinstance(returned, Mapping):
         return Evaluation(read_value(returned, study.maximize))
     rest = {str(name): item for name, item in returned.items() if name not in ("value", "cost")}

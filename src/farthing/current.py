@@ -1,0 +1,66 @@
+"""What an objective can know of the run it is called in: `ft.current_run()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from farthing.errors import InvalidArgument
+
+_current: ContextVar[Run] = ContextVar("farthing_current_run")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run that the objective is called in.
+
+    trial           the number of its trial
+    step            the step to start from: that of the last checkpoint, 0 without one
+    checkpoint_dir  a folder of this configuration's own, kept across pauses, processes and crashes; write the state
+                    after a step into it before you yield that step
+    remaining       what is left of the budget, in its unit
+    """
+
+    trial: int
+    step: int
+    folder: Path = field(repr=False)
+    left: Callable[[], float] = field(repr=False)
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """The folder, which exists once it was asked for."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget now."""
+        return self.left()
+
+
+def current_run() -> Run:
+    """The run that the calling objective belongs to.
+
+    >>> import farthing as ft
+    >>> def objective(config):
+    ...     return config["x"] + ft.current_run().trial
+    >>> ft.tune(objective, ft.Space(x=ft.Real(0, 1)), "3 evaluations", seed=0, progress=False).best.number
+    0
+    """
+    run = _current.get(None)
+    if run is None:
+        raise InvalidArgument("current_run: there is none; call it inside an objective that a study runs")
+    return run
+
+
+@contextmanager
+def inside(run: Run) -> Iterator[None]:
+    """For runners: within, `current_run()` is this one."""
+    token = _current.set(run)
+    try:
+        yield
+    finally:
+        _current.reset(token)
