@@ -33,6 +33,7 @@ MOST = 1_000
 SHARES = (0.1, 0.25, 0.5, 1.0)
 BAR_SHARES = (0.25, 0.5, 1.0)
 BAR_POLICIES = ("cei", "carbo")
+BATCH_POLICY, BATCH_SEEDS = "carbo", 2  # a run with four times the budget takes minutes
 HALF = 0.5
 QUICK_TABLES = ("mlp_car", "mlp_vehicle", "fcnet_protein_structure")
 QUICK_METHODS = ("random", "tpe", "gpsampler", "ei", "cei")
@@ -302,12 +303,12 @@ def main() -> None:
     arguments = parser.parse_args()
     selected = (arguments.methods, arguments.tables, arguments.seeds, arguments.most)
     arguments.whole = not quick() and all(option is None for option in selected)
-    usual = [method for method in OWN_METHODS if method.policy in BAR_POLICIES] if arguments.batches else METHODS
-    if quick():
+    usual = [method for method in OWN_METHODS if method.policy == BATCH_POLICY] if arguments.batches else METHODS
+    if quick() and not arguments.batches:
         usual = [method for method in usual if method.name in QUICK_METHODS]
     arguments.methods = arguments.methods or list(usual)
     arguments.tables = _tables(arguments.tables or (QUICK_TABLES if quick() else TABLES))
-    arguments.seeds = arguments.seeds or (2 if quick() else SEEDS)
+    arguments.seeds = arguments.seeds or (2 if quick() else BATCH_SEEDS if arguments.batches else SEEDS)
     arguments.most = arguments.most or (QUICK_MOST if quick() else MOST)
     (batches if arguments.batches else blackbox)(arguments)
 
