@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
-	bench-cost-models bench-cost-transfer clean help
+	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -18,6 +18,8 @@ help:
 	@echo "make bench-batches  the same in batches of 1 to 16                          (QUICK=1: short)"
 	@echo "make bench-cost-models    error of cost models against the number of evaluations      (QUICK=1: short)"
 	@echo "make bench-cost-transfer  cost learned on other data sets against cost learned online (QUICK=1: short)"
+	@echo "make bench-levels   where rules end the fast period of real training curves"
+	@echo "make bench-bopt-toy the joint surrogate of two levels on the paper's toy and on synthetic functions"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -53,6 +55,12 @@ bench-cost-models: .venv/demo.stamp
 
 bench-cost-transfer: .venv/demo.stamp
 	$(BIN)/python benchmarks/cost_transfer.py
+
+bench-levels: .venv/demo.stamp
+	$(BIN)/python benchmarks/levels.py
+
+bench-bopt-toy: .venv/demo.stamp
+	$(BIN)/python benchmarks/bopt_toy.py
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."

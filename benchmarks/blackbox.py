@@ -104,7 +104,22 @@ def bar_lines(found: Findings) -> list[str]:
         whole.append(all(reached))
     if whole:
         lines.append(f"- half of the best peer's regret at all three, by one policy: {verdict(any(whole))}")
+        lines += choice_lines(found, peers, named)
     return lines + saving_lines(found, peers, own)
+
+
+def choice_lines(found: Findings, peers: Sequence[Method], named: Sequence[Method]) -> list[str]:
+    """The same where it was up to the methods: not in runs whose first configurations alone took that share."""
+    parts = []
+    for share in BAR_SHARES:
+        free = found.had_a_choice(share)
+        means = {method: float(found.regret(method, share)[free].mean()) for method in (*peers, *named)}
+        peer, best = min(means[method] for method in peers), min(named, key=lambda method: means[method])
+        parts.append(
+            f"at {_percent(share)} {means[best]:.3f} of {best.title} against {peer:.3f}, ratio "
+            f"{means[best] / peer:.2f} ({_percent(1 - free.mean())} of the runs left out)"
+        )
+    return [f"- only the runs in which a method had anything to choose by then: {'; '.join(parts)}"]
 
 
 def saving_lines(found: Findings, peers: Sequence[Method], own: Sequence[Method]) -> list[str]:
@@ -190,6 +205,9 @@ has regret 0.0002.
   budget.
 - Farthing: `Ordered` (with `log=True` where the grid is geometric) and `Choice`, `start=` for the first configurations,
   at most {most} evaluations ({capped} of its runs ended there, with budget left).
+- The first configurations are drawn whatever they cost, and costs have heavy tails: in some runs they alone take a
+  quarter of the budget, or all of it. All methods have the same regret there, which no policy can change; the
+  lines on runs with something to choose leave these out.
 - Cost saving after CArBO's Table 2: the part of the budget that is left when the policy's median curve over the seeds
   of a table reaches where the peer's ends; negative, the other way round, where it does not. The stricter reading
   takes every run by itself: at which share of the budget the peer first had its final value (with hindsight: it could

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from blackbox_runs import Method, Result, Run, table_of
+from blackbox_runs import INITIAL, Method, Result, Run, table_of
 
 Array = NDArray[np.float64]
 
@@ -54,6 +54,12 @@ class Findings:
             regret(table, best) for table, best in zip(self.tables, self.best(method, share, batch), strict=True)
         ]
         return np.minimum(np.array(normalised), 1.0)
+
+    def had_a_choice(self, share: float) -> Array:  # (tables, seeds), true where
+        """Which runs had ended the first configurations, the same for all methods, at that share of the budget."""
+        firsts = [result.spent[INITIAL - 1 : INITIAL] for result in self.results(self.methods[0])]
+        ended = [len(spent) > 0 and spent[0] < share for spent in firsts]
+        return np.array(ended).reshape(len(self.tables), self.seeds)
 
     def mean_regret(self, method: Method, share: float, batch: int = 1) -> float:
         return float(self.regret(method, share, batch).mean())

@@ -43,12 +43,17 @@ def decide(
     return Decision.CONTINUE if own is None else Decision(own(space, history, ledger, trial, rng))
 
 
-def describe(policy: Policy) -> dict[str, Any]:
+def describe(policy: Any) -> dict[str, Any]:
     """A policy's name and options, JSON-ready.
 
     >>> from farthing.policies import EI
     >>> describe(EI(initial=8))
     {'name': 'ei', 'initial': 8}
     """
-    options: dict[str, Any] = {f.name: getattr(policy, f.name) for f in fields(policy)} if is_dataclass(policy) else {}
-    return {"name": policy.name, **options}
+    return {"name": policy.name, **(_options(policy) if is_dataclass(policy) else {})}
+
+
+def _options(described: Any) -> dict[str, Any]:
+    """Fields by name; one that has options of its own is described in turn."""
+    given = {f.name: getattr(described, f.name) for f in fields(described)}
+    return {name: describe(value) if is_dataclass(value) else value for name, value in given.items()}

@@ -1,0 +1,273 @@
+"""Normal distributions cut to a box: its probability, the moments inside it and draws from it.
+
+Symbols and shapes
+    m, K       (n,), (n, n)  mean and covariance of the normal before it is cut;  L lower, L L' = K
+    a, b       (n,)          lower and upper limits, -inf and inf allowed
+    U          (N, n)        points of the unit cube;  Y (n, N) the standard normals they become
+    lo, hi     (n, N)        limits of each coordinate given the ones before it, in its own standard deviations
+
+Genz (1992): with x = m + L y the box is a sequence of intervals, and y_i = Phi^-1(d_i + u_i (e_i - d_i)) falls into it,
+    lo_i = (a_i - m_i - sum_{j<i} L_ij y_j) / L_ii,   hi_i the same with b_i,   d_i = Phi(lo_i),  e_i = Phi(hi_i),
+    P(a <= x <= b) = E prod_i (e_i - d_i)             over u uniform in the cube.
+U is a scrambled Sobol net that is the same in every call, so the estimate is a smooth function of m and K, whose exact
+derivative is found by going through the same sequence backwards. Products are sums of logarithms and tails are turned
+to the left, so that a probability of 1e-1000 has a logarithm.
+
+The points with their products as weights are a weighted sample of the truncated normal: its moments come from them.
+One coordinate needs no points: its integrals are taken by Gauss-Legendre quadrature over the part of the interval that
+carries mass, as offsets from the mode, where the closed forms (BOPT-HPO, Eq. 3.8) cancel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+
+from farthing.errors import InvalidArgument
+from farthing.numerics.linalg import backward, cholesky, forward
+from farthing.numerics.normal import LOG_SQRT_2PI
+
+Array = NDArray[np.float64]
+Limits = Array | float
+
+COUNT = 2**14  # points of a probability or of moments that are wanted for themselves
+NET_SEED = 19_920_601  # any fixed number
+NET_BLOCK = 32  # nets are made for multiples of so many dimensions, and kept
+FAR = -35.0  # left of it, Phi leaves the range of a float and its logarithm is used instead
+LEAST = 1e-300
+NODES, WEIGHTS = (0.5 * (part + shift) for part, shift in zip(np.polynomial.legendre.leggauss(64), (1, 0), strict=True))
+MASS = 38.0  # a density below exp(-38) of its mode is rounding
+EXCESS = 4  # as many weighted points as draws wanted, times this, to choose the beginnings of the Gibbs chains from
+SWEEPS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and variance (k,) of truncated normals, and their derivatives by mean and variance before the cut."""
+
+    mean: Array
+    variance: Array
+    mean_by_mean: Array
+    mean_by_variance: Array
+    variance_by_mean: Array
+    variance_by_variance: Array
+
+
+def interval_moments(mean: Array, variance: Array, lower: Limits, upper: Limits) -> Moments:
+    """Of N(mean, variance) (k,) cut to [lower, upper], each alone.
+
+    >>> half = interval_moments(np.zeros(1), np.ones(1), 0.0, np.inf)
+    >>> half.mean.round(6).tolist(), half.variance.round(6).tolist()  # sqrt(2 / pi) and 1 - 2 / pi
+    ([0.797885], [0.36338])
+    """
+    sd = np.sqrt(variance)
+    mode = np.clip(mean, lower, upper)
+    centre = (mode - mean) / sd  # the mode in standard deviations from the mean
+    reach = 2.0 * MASS / (np.abs(centre) + np.sqrt(centre * centre + 2.0 * MASS))
+    left, right = np.maximum((lower - mode) / sd, -reach), np.minimum((upper - mode) / sd, reach)
+    offset = left[:, None] + (right - left)[:, None] * NODES  # (k, nodes) from the mode
+    density = WEIGHTS * np.exp(-offset * (centre[:, None] + 0.5 * offset))
+    density /= density.sum(axis=1, keepdims=True)
+    shift = np.einsum("ij,ij->i", density, offset)
+    offset -= shift[:, None]
+    squared = offset * offset
+    second, third, fourth = (np.einsum("ij,ij->i", density, p) for p in (squared, squared * offset, squared * squared))
+    # An exponential family in (x, x^2): derivatives of moments are covariances with its statistics.
+    excess = centre + shift
+    return Moments(
+        np.clip(mode + sd * shift, lower, upper), variance * second,
+        second, (third + 2.0 * excess * second) / (2.0 * sd),
+        sd * third, 0.5 * (fourth - second * second + 2.0 * excess * third),
+    )  # fmt: skip
+
+
+def log_box_probability(mean: Array, covariance: Array, lower: Array, upper: Array, count: int = COUNT) -> float:
+    """log P(lower <= x <= upper) for x ~ N(mean, covariance).
+
+    Coordinates without limits are left out, and the rest taken by Gibson's order (the least probable interval first),
+    so one limited coordinate, and none, are exact. The relative error of P with 2^14 points is about 1e-6 in three
+    dimensions, 1e-4 in ten, 1e-3 in thirty; where many correlated coordinates lie far out together, up to 0.2.
+
+    >>> box = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    >>> round(float(np.exp(log_box_probability(np.zeros(2), np.eye(2), *box))), 6)  # 0.682689 squared
+    0.466065
+    """
+    mean, covariance, lower, upper = _limited(mean, covariance, lower, upper)
+    if not len(mean):
+        return 0.0
+    order = _order(covariance, lower - mean, upper - mean)
+    mean, lower, upper = mean[order], lower[order], upper[order]
+    points = net(count, len(mean))
+    return _log_mean(_walk(mean, cholesky(covariance[np.ix_(order, order)]), lower, upper, points).log_weights)
+
+
+def log_box_with_gradient(
+    mean: Array, L: Array, lower: Array, upper: Array, U: Array
+) -> tuple[float, Array, Array]:  # fmt: skip
+    """log P with the points U, and the exact derivatives (n,) by the mean and (n, n), symmetric, by K = L L'."""
+    walk = _walk(mean, L, lower, upper, U)
+    value = _log_mean(walk.log_weights)
+    share = np.exp(walk.log_weights - value) / len(U)  # (N,) of each point in the sum
+    diagonal = np.diag(L)
+    # d log(e - d) and d y by lo and by hi; the weight of the point belongs to the first.
+    at_lo, at_hi = -0.5 * walk.lo * walk.lo, -0.5 * walk.hi * walk.hi
+    weight_lo = -share * np.exp(at_lo - LOG_SQRT_2PI - walk.log_widths)
+    weight_hi = share * np.exp(at_hi - LOG_SQRT_2PI - walk.log_widths)
+    half = 0.5 * walk.Y * walk.Y
+    y_lo, y_hi = (1.0 - U.T) * np.exp(at_lo + half), U.T * np.exp(at_hi + half)
+    flow = np.empty_like(walk.Y)  # d value / d (m_i + sum_j L_ij y_j), with its sign turned
+    for i in range(len(mean) - 1, -1, -1):
+        by_y = -(L[i + 1 :, i] @ flow[i + 1 :])
+        weight_lo[i] += by_y * y_lo[i]
+        weight_hi[i] += by_y * y_hi[i]
+        flow[i] = (weight_lo[i] + weight_hi[i]) / diagonal[i]
+    by_L = -np.tril(flow @ walk.Y.T, -1)
+    finite = np.where(np.isfinite(walk.lo), walk.lo, 0.0), np.where(np.isfinite(walk.hi), walk.hi, 0.0)
+    stretch = np.einsum("ij,ij->i", weight_lo, finite[0]) + np.einsum("ij,ij->i", weight_hi, finite[1])
+    by_L[np.diag_indices(len(mean))] = -stretch / diagonal
+    return value, -flow.sum(axis=1), _through_cholesky(L, by_L)
+
+
+def box_moments(
+    mean: Array, covariance: Array, lower: Array, upper: Array, count: int = COUNT
+) -> tuple[Array, Array]:  # fmt: skip
+    """Mean (n,) and covariance (n, n) of N(mean, covariance) cut to the box, from Genz's weighted points."""
+    L = cholesky(covariance)
+    _check(lower, upper)
+    walk = _walk(mean, L, lower, upper, net(count, len(mean)))
+    share = np.exp(walk.log_weights - _log_mean(walk.log_weights)) / count
+    X = L @ walk.Y  # (n, N)
+    centre = X @ share
+    X -= centre[:, None]
+    return mean + centre, (X * share) @ X.T
+
+
+def sample_box(
+    mean: Array, covariance: Array, lower: Array, upper: Array, count: int, rng: np.random.Generator
+) -> Array:  # fmt: skip
+    """Draws (count, n) from N(mean, covariance) cut to the box.
+
+    Each draw is the end of its own Gibbs chain of a few sweeps, which begins at one of Genz's weighted points, chosen
+    by weight: the beginnings are almost right already, so the chains need not be long.
+    """
+    _check(lower, upper)
+    L = cholesky(covariance)
+    walk = _walk(mean, L, lower, upper, rng.uniform(2.0**-60, 1.0 - 2.0**-53, (EXCESS * count, len(mean))))
+    share = np.exp(walk.log_weights - walk.log_weights.max())
+    X = (L @ walk.Y)[:, rng.choice(EXCESS * count, count, p=share / share.sum())]  # (n, count), without the mean
+    precision = backward(L, forward(L, np.eye(len(mean))))
+    low, high = lower - mean, upper - mean
+    for _ in range(SWEEPS):
+        for i, sd in enumerate(1.0 / np.sqrt(np.diag(precision))):
+            others = X[i] - sd * sd * (precision[i] @ X)
+            _, y = _interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(count))
+            X[i] = np.clip(others + sd * y, low[i], high[i])
+    return mean + X.T
+
+
+def net(count: int, dimension: int) -> Array:
+    """Fixed points (count, dimension), inside the open cube; count is a power of two."""
+    blocks = max(-(-dimension // NET_BLOCK), 1)
+    return _whole_net(count, blocks * NET_BLOCK)[:, :dimension]
+
+
+@lru_cache(maxsize=8)
+def _whole_net(count: int, dimension: int) -> Array:
+    from scipy.stats.qmc import Sobol  # slow to import, and needed once
+
+    drawn = Sobol(dimension, scramble=True, bits=30, rng=np.random.default_rng(NET_SEED)).random(count)
+    points = np.asfortranarray(drawn + 2.0**-31)  # columns are what the walk reads
+    points.flags.writeable = False
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Where the points went: Y, lo, hi and log(e - d), each (n, N), and the logarithms of the products (N,)."""
+
+    Y: Array
+    lo: Array
+    hi: Array
+    log_widths: Array
+    log_weights: Array
+
+
+def _walk(mean: Array, L: Array, lower: Array, upper: Array, U: Array) -> _Walk:
+    """Genz's sequence for all points at once."""
+    n, N = len(mean), len(U)
+    Y, lo, hi, log_widths = (np.empty((n, N)) for _ in range(4))
+    low, high = lower - mean, upper - mean
+    for i in range(n):
+        known = L[i, :i] @ Y[:i]
+        lo[i] = (low[i] - known) / L[i, i]
+        hi[i] = (high[i] - known) / L[i, i]
+        log_widths[i], Y[i] = _interval(lo[i], hi[i], U[:, i])
+    return _Walk(Y, lo, hi, log_widths, log_widths.sum(axis=0))
+
+
+def _interval(lo: Array, hi: Array, u: Array) -> tuple[Array, Array]:
+    """log(Phi(hi) - Phi(lo)) and the point at share u of that probability, from the left tail where it is smaller."""
+    turned = lo > -hi
+    a, b, v = np.where(turned, -hi, lo), np.where(turned, -lo, hi), np.where(turned, 1.0 - u, u)
+    if b.min() > FAR:
+        below = ndtr(a)
+        width = np.maximum(ndtr(b) - below, LEAST)
+        log_width, y = np.log(width), ndtri(np.maximum(below + v * width, LEAST))
+    else:
+        log_a, log_b = log_ndtr(a), log_ndtr(b)
+        log_width = log_b + np.log1p(-np.exp(np.minimum(log_a - log_b, -1e-16)))
+        y = ndtri_exp(np.logaddexp(log_a + np.log1p(-v), log_b + np.log(v)))
+    return log_width, np.clip(np.where(turned, -y, y), lo, hi)
+
+
+def _log_mean(logs: Array) -> float:
+    largest = float(logs.max())
+    return largest + float(np.log(np.exp(logs - largest).mean()))
+
+
+def _through_cholesky(L: Array, by_L: Array) -> Array:
+    """The derivative by K = L L', symmetric, from the one by L (Murray 2016, arXiv 1602.07527, Eq. 10)."""
+    inner = np.tril(L.T @ by_L)
+    inner[np.diag_indices(len(L))] *= 0.5
+    by_K = backward(L, backward(L, inner).T)
+    return np.asarray(0.5 * (by_K + by_K.T))
+
+
+def _check(lower: Array, upper: Array) -> None:
+    if not np.all(lower < upper):
+        worst = int(np.argmin(np.asarray(lower < upper)))
+        raise InvalidArgument(
+            f"a box needs lower limits below the upper ones, got [{lower[worst]}, {upper[worst]}] in coordinate {worst}"
+        )
+
+
+def _limited(mean: Array, covariance: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array, Array]:
+    """The marginal of the coordinates that have a limit: the others integrate to one."""
+    _check(lower, upper)
+    kept = np.isfinite(lower) | np.isfinite(upper)
+    return mean[kept], covariance[np.ix_(kept, kept)], lower[kept], upper[kept]
+
+
+def _order(covariance: Array, lower: Array, upper: Array) -> list[int]:
+    """Next is always the coordinate whose interval is least probable, those before it at their expected places
+    (Gibson, Glasbey and Elston 1994)."""
+    n = len(lower)
+    left, order = list(range(n)), []
+    columns = np.zeros((n, n))  # of the factor, in the rows of the original order
+    known = np.zeros(n)
+    spare = 1e-12 * np.diag(covariance)
+    for i in range(n):
+        rest = np.array(left)
+        sd = np.sqrt(np.maximum(np.diag(covariance)[rest] - (columns[rest, :i] ** 2).sum(axis=1), spare[rest]))
+        a, b = (lower[rest] - known[rest]) / sd, (upper[rest] - known[rest]) / sd
+        best = int(np.argmin(_interval(a, b, np.full(len(rest), 0.5))[0]))
+        chosen = left.pop(best)
+        order.append(chosen)
+        columns[:, i] = (covariance[:, chosen] - columns[:, :i] @ columns[chosen, :i]) / sd[best]
+        expected = interval_moments(np.zeros(1), np.ones(1), a[best : best + 1], b[best : best + 1]).mean[0]
+        known += columns[:, i] * expected
+    return order

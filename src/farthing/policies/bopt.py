@@ -1,0 +1,434 @@
+"""Policy `bopt`: Bayesian optimisation with Pareto-principled training (BOPT-HPO; Yang, Deng and Zhu 2023).
+
+A training has two levels: eighty percent of the improvement comes early, and the end of that fast period is found on
+the curve as it grows (policies/levels.py). New configurations are trained that far and paused; of the paused ones, one
+after `s` new ones, the most promising is trained completely (Algorithm 1):
+
+    the next new one       the largest -mu_e(x) + w s_e(x) over the whole space                      (Eq. 4.1)
+    the next complete one  the largest -mu_c(x) + w s_c(x) among the paused                          (Eq. 4.2)
+
+with w from acquisitions/confidence.py, (mu_e, s_e) the process of the first level and (mu_c, s_c) the joint surrogate
+of both (surrogates/two_fidelity.py). What comes first is a nested Latin hypercube.
+
+Symbols: y_e the value when the fast period ended, y_c the value of the complete training; both are the best so far, so
+that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or in [-max y_e, 0] where values are not negative.
+
+Beyond the paper, as options: `per_cost` weighs both choices by what they cost; `joint` lets the same quantity choose
+between the levels in place of the fixed s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.confidence import ConfidenceBound, LogOptimism, width
+from farthing.acquisitions.cost import PerCost
+from farthing.acquisitions.improvement import Acquisition
+from farthing.acquisitions.maximize import maximize
+from farthing.budget import Ledger
+from farthing.designs.nested import nested_latin_hypercube
+from farthing.errors import InvalidArgument
+from farthing.history import History, units
+from farthing.policies import levels
+from farthing.policies.fresh import FreshSpace
+from farthing.space import Space
+from farthing.surrogates import cost_choice, gp, log_cost, two_fidelity
+from farthing.surrogates.log_cost import CostModel
+from farthing.trial import Config, Decision, Proposal, Status, Trial
+
+Array = NDArray[np.float64]
+
+INITIAL = 4  # complete trainings of the design
+FIRST_RATIO = 2  # new configurations for each of them, as in the paper
+MOST_RATIO = 8
+TAME = 3.0  # interquartile ranges above the upper quartile at which a value is cut: diverged runs say no more than bad
+ANCHORS = 3
+SOFTNESS = 0.01  # of the spread of the values
+
+
+@dataclass(frozen=True)
+class BOPT:
+    """Two levels of training.
+
+    surrogate  "tgp", the bias bounded, or "dgp", not bounded
+    s          new configurations for each complete training; None takes half of the measured ratio of their costs
+    initial    complete trainings of the initial design
+    fast_ends  rule that ends the fast period, by name or as an object of policies.levels
+    ends       rule that ends a complete training before max_steps, None for none
+    bias       "truncated" as in the paper, or "lognormal"
+    level      of a value: "best" of what was reported so far, or the "last"
+    per_cost   weigh both choices by their predicted cost
+    joint      let improvement per cost choose the level, in place of s
+    """
+
+    name: ClassVar[str] = "bopt"
+    surrogate: Literal["tgp", "dgp"] = "tgp"
+    s: int | None = None
+    initial: int = INITIAL
+    fast_ends: str | levels.Rule = levels.EIGHTY_PERCENT
+    ends: str | levels.Rule | None = levels.COMPLETE
+    bias: Literal["truncated", "lognormal"] = "truncated"
+    level: Literal["best", "last"] = "best"
+    per_cost: bool = False
+    joint: bool = False
+
+    def __post_init__(self) -> None:
+        for option, accepted in (
+            ("surrogate", ("tgp", "dgp")), ("bias", ("truncated", "lognormal")), ("level", ("best", "last")),
+        ):  # fmt: skip
+            if getattr(self, option) not in accepted:
+                raise InvalidArgument(f"bopt: {option} must be one of {accepted}, got {getattr(self, option)!r}")
+        for option in ("s", "initial"):
+            given = getattr(self, option)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+                raise InvalidArgument(f"bopt: {option} must be a whole number of at least 1, got {given!r}")
+        for option in ("fast_ends", "ends"):
+            given = getattr(self, option)
+            if isinstance(given, Mapping):  # from a file
+                kind = levels.BY_NAME[given["name"]]
+                given = kind(**{name: value for name, value in given.items() if name != "name"})
+                object.__setattr__(self, option, given)
+            if given is not None:
+                levels.rule_of(given)
+
+    # -- after a step ------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+    ) -> Decision:
+        """Pause where the fast period ends, stop where training has converged; the first run goes to its end."""
+        if history.max_steps is None:
+            return Decision.CONTINUE
+        fast = self.fast_end(trial, history.max_steps)
+        if fast is None:
+            return Decision.CONTINUE
+        if fast >= len(trial.curve):
+            return Decision.PAUSE
+        if self.ends is None:
+            return Decision.CONTINUE
+        over = levels.first_end(self.ends, trial.curve.values, _train_values(trial), history.max_steps)
+        return Decision.CONTINUE if over is None else Decision.STOP
+
+    def fast_end(self, trial: Trial, max_steps: int | None) -> int | None:
+        """The step at which the fast period of a trial ended; a complete training without one ended with it."""
+        found = levels.first_end(self.fast_ends, trial.curve.values, _train_values(trial), max_steps)
+        if found is None and trial.status in (Status.COMPLETE, Status.STOPPED) and len(trial.curve):
+            return len(trial.curve)
+        return found
+
+    # -- the next proposals ------------------------------------------------------------------------------------------
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        state = State.of(self, space, history, ledger, rng)
+        proposals: list[Proposal] = []
+        while len(proposals) < n and (proposal := state.next()) is not None:
+            proposals.append(proposal)
+            state = state.with_running(proposal)
+        return proposals
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trial at its levels."""
+
+    trial: Trial
+    fast: float  # y_e
+    complete: float | None  # y_c
+    fast_cost: float | None
+    complete_cost: float | None  # of the rest, after the fast period
+
+    @classmethod
+    def of(cls, policy: BOPT, trial: Trial, max_steps: int | None) -> Run | None:
+        """None while its fast period lasts. What was told without any report has had both."""
+        if trial.status is Status.COMPLETE and not len(trial.curve) and trial.value is not None:
+            return cls(trial, trial.value, trial.value, trial.cost, None)
+        step = policy.fast_end(trial, max_steps)
+        if step is None or step > len(trial.curve):
+            return None
+        ended = trial.status in (Status.COMPLETE, Status.STOPPED)
+        values, costs = np.array(trial.curve.values), [cost or 0.0 for cost in trial.curve.costs]
+        at = _best if policy.level == "best" else _last
+        known = any(cost is not None for cost in trial.curve.costs)
+        return cls(
+            trial, at(values[:step]), at(values) if ended else None,
+            sum(costs[:step]) if known else None, sum(costs[step:]) if known and ended else None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One affine map for the values of both levels, after a cut that tames diverged runs."""
+
+    unit: float  # the largest size, divided by first so that nothing overflows
+    cut: float
+    centre: float
+    spread: float
+
+    @classmethod
+    def of(cls, values: Array) -> Scale:
+        unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
+        z = values / unit
+        low, middle, high = np.percentile(z, [25, 50, 75])
+        cut = float(high + TAME * (high - low)) if high > low else float(z.max())
+        spread = float(np.std(np.minimum(z, cut)))
+        return cls(unit, cut, float(middle), spread if spread > 1e-12 else 1.0)
+
+    def __call__(self, values: Array) -> Array:
+        return np.asarray((np.minimum(values / self.unit, self.cut) - self.centre) / self.spread)
+
+    @property
+    def reach(self) -> float:
+        """How far above 0 the cut is, in spreads."""
+        return self.cut / self.spread
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that decides about the next proposal."""
+
+    policy: BOPT
+    space: Space
+    history: History
+    ledger: Ledger
+    rng: np.random.Generator
+    fresh: FreshSpace
+    runs: list[Run]
+    begun: int  # configurations begun, those proposed just now included
+    completing: frozenset[int]  # trials on their way to completion
+    pending: Array  # (k, f) features of what is in its fast period
+    fits: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, policy: BOPT, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> State:
+        runs = [run for trial in history.trials if (run := Run.of(policy, trial, history.max_steps)) is not None]
+        seen = {run.trial.number for run in runs}
+        running = [trial for trial in history.running if trial.number not in seen]
+        completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)
+        pending = space.features(units(running, len(space)))
+        fresh = FreshSpace(space, history)
+        return cls(policy, space, history, ledger, rng, fresh, runs, len(history.trials), completing, pending)
+
+    def with_running(self, proposal: Proposal) -> State:
+        """As if the proposal were running."""
+        ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
+        if proposal.trial < len(self.history.trials):
+            return self._with(ledger=ledger, completing=self.completing | {proposal.trial})
+        x = self.space.features(self.space.encode(proposal.config)[None, :])
+        return self._with(ledger=ledger, begun=self.begun + 1, pending=np.concatenate([self.pending, x]))
+
+    def _with(self, **changes: Any) -> State:
+        return replace(self, **changes)
+
+    def next(self) -> Proposal | None:
+        """A new configuration, or a paused one to complete."""
+        outer = FIRST_RATIO * self.policy.initial
+        if self.begun < outer:
+            return self._new(self._designed(), "initial design, trained to the end of its fast period")
+        if not self.paused:
+            return self._searched() or None
+        if self.completed < self.policy.initial:
+            return self._resumed(self._of_design(), "initial design, trained completely")
+        if self._completes_next():
+            return self._best_paused()
+        return self._searched() or self._best_paused()
+
+    # -- which level -------------------------------------------------------------------------------------------------
+
+    @property
+    def paused(self) -> list[Run]:
+        resting = [run for run in self.runs if run.trial.status is Status.PAUSED]
+        return [run for run in resting if run.trial.number not in self.completing]
+
+    @property
+    def completed(self) -> int:
+        return sum(run.complete is not None for run in self.runs) + len(self.completing)
+
+    def _completes_next(self) -> bool:
+        """Whether it is the turn of a complete training: after s new ones, or when none would fit after a new one."""
+        cheapest = min(self._rest_cost(run) for run in self.paused)
+        if self._is_limited and self._new_cost() + cheapest > self._left >= cheapest:
+            return True
+        if self.policy.joint:
+            return self._joint_choice()
+        new = self.begun - FIRST_RATIO * self.policy.initial
+        return new >= self.ratio * (self.completed - self.policy.initial + 1)
+
+    @property
+    def ratio(self) -> int:
+        """s: as given, else half the measured ratio of the costs of the levels, at least 1 and below that ratio."""
+        if self.policy.s is not None:
+            return self.policy.s
+        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
+        if not both:
+            return FIRST_RATIO
+        whole = np.median([(run.fast_cost or 0.0) + (run.complete_cost or 0.0) for run in both])
+        measured = float(whole / np.median([run.fast_cost or 0.0 for run in both]))
+        return int(np.clip(round(measured / 2.0), 1, max(min(np.ceil(measured) - 1, MOST_RATIO), 1)))
+
+    # -- what it costs -----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_limited(self) -> bool:
+        return self.ledger.unit in self.ledger.budget.limits
+
+    @property
+    def _left(self) -> float:
+        return self.ledger.remaining - self.ledger.committed
+
+    def _new_cost(self) -> float:
+        """What a new configuration costs to the end of its fast period: the median so far."""
+        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
+        return float(np.median(known)) if known else 0.0
+
+    def _rest_cost(self, run: Run) -> float:
+        """What a paused run costs from where it can go on to the end, at its own cost per step."""
+        costs = [cost for cost in run.trial.curve.costs if cost is not None]
+        if not costs or self.history.max_steps is None:
+            return 0.0
+        return float(np.mean(costs)) * max(self.history.max_steps - run.trial.kept_step, 0)
+
+    # -- proposals ---------------------------------------------------------------------------------------------------
+
+    def _designed(self) -> Config | None:
+        """The next point of the nested design, whose first points are those to be completed."""
+        inner = self.policy.initial
+        design = np.random.default_rng(self.history.seed)
+        U = nested_latin_hypercube(inner, FIRST_RATIO * inner, len(self.space), design)
+        return self.fresh.claim_or_any(U[self.begun :], self.rng)
+
+    def _of_design(self) -> Run:
+        inner = [run for run in self.paused if run.trial.number < self.policy.initial]
+        return inner[0] if inner else min(self.paused, key=lambda run: run.fast)
+
+    def _searched(self) -> Proposal | None:
+        if len(self.runs) < 2:
+            return self._new(self.fresh.claim_any(self.rng), "drawn at random: nothing is known yet")
+        reason = "lowest confidence bound of the first level"
+        return self._new(self.fresh.claim_or_any(self._ranked_new(), self.rng), reason)
+
+    def _best_paused(self) -> Proposal:
+        paused = self.paused
+        fitting = [run for run in paused if self._rest_cost(run) <= self._left] if self._is_limited else paused
+        some = fitting or paused
+        best = int(np.argmax(self._utility_of_completing(some)))
+        return self._resumed(some[best], f"most promising of {len(paused)} paused trainings")
+
+    def _new(self, config: Config | None, reason: str) -> Proposal | None:
+        if config is None:
+            return None
+        return Proposal(self.begun, config, self._new_cost() or None, reason, self._found)
+
+    def _resumed(self, run: Run, reason: str) -> Proposal:
+        trial = run.trial
+        cost = self._rest_cost(run) or None
+        return Proposal(trial.number, trial.config, cost, reason, self._found, start_step=trial.kept_step)
+
+    # -- models ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _scale(self) -> Scale:
+        return Scale.of(np.array([run.fast for run in self.runs]))
+
+    def _scaled(self, values: Sequence[float]) -> Array:
+        return self._scale(np.array(values, dtype=np.float64))
+
+    @cached_property
+    def model(self) -> two_fidelity.TwoFidelity:
+        """The joint surrogate of both levels, pending runs at their expected values."""
+        X = self._features(self.runs)
+        both = [i for i, run in enumerate(self.runs) if run.complete is not None]
+        y_e = self._scaled([run.fast for run in self.runs])
+        y_c = self._scaled([self.runs[i].complete or 0.0 for i in both])
+        stored = self.history.fits.get("bopt")
+        warm = two_fidelity.Hyperparameters.from_json(stored) if stored else None
+        return two_fidelity.fit(
+            X, y_e, X[both], y_c, self.space.groups, bounds=self._bounds(), bias=self.policy.bias, warm=warm
+        )  # fmt: skip
+
+    def _features(self, runs: Sequence[Run]) -> Array:
+        return self.space.features(units([run.trial for run in runs], len(self.space)))
+
+    def _bounds(self) -> tuple[float, float] | Literal["learned"]:
+        if self.policy.surrogate == "dgp" and self.policy.bias == "truncated":
+            return (-np.inf, np.inf)
+        if self.policy.level == "last":
+            return "learned"
+        lowest = min(run.fast if run.complete is None else run.complete for run in self.runs)
+        return (-self._scale.reach if lowest >= 0.0 and self._scale.reach > 0.0 else -np.inf, 0.0)
+
+    @cached_property
+    def _low(self) -> gp.GP:
+        """The process of the first level, conditioned on pending runs as if they had their mean."""
+        low = self.model.low
+        return low if not len(self.pending) else low.condition(self.pending, low.mean_at(self.pending))
+
+    @property
+    def _found(self) -> dict[str, Any]:
+        return {"bopt": self.model.hyperparameters.as_json()} if "model" in self.__dict__ else {}
+
+    def _ranked_new(self) -> Array:
+        best = np.argsort([run.fast for run in self.runs], kind="stable")[:ANCHORS]
+        anchors = units([self.runs[i].trial for i in best], len(self.space))
+        return np.asarray(maximize(self._acquisition(), self.fresh, anchors, self.rng, self.fresh.listed()).U)
+
+    def _acquisition(self) -> Acquisition:
+        bound = ConfidenceBound(self._low, width(len(self.space), len(self.runs)))
+        if not self.policy.per_cost or self._fast_cost_model is None:
+            return bound
+        target = float(min(self._scaled([run.fast for run in self.runs])))
+        return PerCost(LogOptimism(bound, target, SOFTNESS), self._fast_cost_model, 1.0)
+
+    @cached_property
+    def _fast_cost_model(self) -> CostModel | None:
+        """t_e(x): what the fast period costs."""
+        known = [run for run in self.runs if run.fast_cost is not None]
+        if not known:
+            return None
+        b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
+        return cost_choice.choose(self._features(known), b, self.space.groups, self.space.ratios).model
+
+    def _utility_of_completing(self, runs: Sequence[Run]) -> Array:
+        """phi_c of paused runs, or what it may gain per cost."""
+        bound = ConfidenceBound(self.model, width(len(self.space), max(self.completed, 1)))
+        if not (self.policy.per_cost or self.policy.joint):
+            return bound(self._features(runs))
+        gain = LogOptimism(bound, self._target, SOFTNESS)(self._features(runs))
+        return np.asarray(gain - np.log([max(self._rest_cost(run), 1e-300) for run in runs]))
+
+    @property
+    def _target(self) -> float:
+        """The best complete value so far."""
+        return float(min(self._scaled([run.complete for run in self.runs if run.complete is not None] or [0.0])))
+
+    def _joint_choice(self) -> bool:
+        """Whether the best paused run gains more per cost than the best new configuration, both seen at completion."""
+        paused = float(np.max(self._utility_of_completing(self.paused)))
+        U = self._ranked_new()[:1]
+        if not len(U):
+            return True
+        bound = ConfidenceBound(self.model, width(len(self.space), max(self.completed, 1)))
+        gain = float(LogOptimism(bound, self._target, SOFTNESS)(self.space.features(U))[0])
+        return bool(paused >= gain - np.log(max(self._new_cost(), 1e-300)))
+
+
+def _best(values: Array) -> float:
+    return float(values.min())
+
+
+def _last(values: Array) -> float:
+    return float(values[-1])
+
+
+def _train_values(trial: Trial) -> Array | None:
+    """Training values, NaN where a step reported none; None where none did."""
+    if all(value is None for value in trial.curve.train_values):
+        return None
+    return np.array([np.nan if value is None else value for value in trial.curve.train_values])
