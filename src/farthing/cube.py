@@ -48,6 +48,8 @@ class UnitCube:
         self._log_integers = tuple(
             (j, param) for j, param in enumerate(self._list) if isinstance(param, Integer) and param.log
         )
+        # Then snapped coordinates, features and gradients are the coordinates themselves: no need to look at levels.
+        self._continuous = all(isinstance(param, Real) and not param.when for param in self._list)
         widths = [param.levels if _is_one_hot(param) else 1 for param in self._list]
         self._groups = np.repeat(np.arange(len(self._list)), np.array(widths))
         self._groups.flags.writeable = False
@@ -152,7 +154,7 @@ class UnitCube:
         >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).snap([[0.3, 0.3]]).tolist()
         [[0.3, 0.375]]
         """
-        return self._snapped(*self._locate(U))
+        return self._clipped(U) if self._continuous else self._snapped(*self._locate(U))
 
     def active(self, U: ArrayLike) -> Mask:
         """Which parameters (n, p) have an effect.
@@ -178,6 +180,8 @@ class UnitCube:
         >>> cube.features([[0.3, 0.0], [0.3, 1.0]]).round(2).tolist()
         [[0.3, 0.71, 0.0, 0.0], [0.3, 0.0, 0.0, 0.71]]
         """
+        if self._continuous:
+            return self._clipped(U)
         rows, levels, active = self._locate(U)
         F = np.zeros((len(rows), len(self._groups)))  # (n, f)
         F[:, self._start[self._plain]] = self._snapped(rows, levels, active)[:, self._plain]
@@ -222,6 +226,8 @@ class UnitCube:
         >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).pull([[0.3, 0.3]], [[2.0, 5.0]]).tolist()
         [[2.0, 0.0]]
         """
+        if self._continuous:
+            return np.array(G, dtype=np.float64)
         columns = np.asarray(G, dtype=np.float64)[:, self._start]
         return np.where(self.active(U) & self._real, columns, 0.0)
 

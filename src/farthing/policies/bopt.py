@@ -63,6 +63,7 @@ class BOPT:
     ends       rule that ends a complete training before max_steps, None for none
     bias       "truncated" as in the paper, or "lognormal"
     level      of a value: "best" of what was reported so far, or the "last"
+    aim        new configurations where the bound of the "fast" level is least, as in the paper, or of the "complete" one
     per_cost   weigh both choices by their predicted cost
     joint      let improvement per cost choose the level, in place of s
     """
@@ -75,12 +76,14 @@ class BOPT:
     ends: str | levels.Rule | None = levels.COMPLETE
     bias: Literal["truncated", "lognormal"] = "truncated"
     level: Literal["best", "last"] = "best"
+    aim: Literal["fast", "complete"] = "fast"
     per_cost: bool = False
     joint: bool = False
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", ("tgp", "dgp")), ("bias", ("truncated", "lognormal")), ("level", ("best", "last")),
+            ("aim", ("fast", "complete")),
         ):  # fmt: skip
             if getattr(self, option) not in accepted:
                 raise InvalidArgument(f"bopt: {option} must be one of {accepted}, got {getattr(self, option)!r}")
@@ -380,7 +383,8 @@ class State:
         return np.asarray(maximize(self._acquisition(), self.fresh, anchors, self.rng, self.fresh.listed()).U)
 
     def _acquisition(self) -> Acquisition:
-        bound = ConfidenceBound(self._low, width(len(self.space), len(self.runs)))
+        level = self._low if self.policy.aim == "fast" else self.model
+        bound = ConfidenceBound(level, width(len(self.space), len(self.runs)))
         if not self.policy.per_cost or self._fast_cost_model is None:
             return bound
         target = float(min(self._scaled([run.fast for run in self.runs])))
