@@ -62,7 +62,7 @@ def error_of(config: dict[str, Any]) -> float:
 def tell_truth(study: ft.Study, proposal: ft.Proposal) -> ft.Trial:
     """Evaluate: deep trees cost more, and steps near 1 diverge."""
     config = proposal.config
-    if config["eta"] > 0.5:
+    if config["eta"] > 0.3:
         return study.tell(proposal, failed="diverged", cost=0.1)
     return study.tell(proposal, value=error_of(config), cost=0.01 * 1.3 ** config["depth"])
 

@@ -20,7 +20,8 @@ class Run:
     trial           the number of its trial
     step            the step to start from: that of the last checkpoint, 0 without one
     checkpoint_dir  a folder of this configuration's own, kept across pauses, processes and crashes; write the state
-                    after a step into it before you yield that step
+                    after a step into it before you yield that step. A crash can come between the two: start from the
+                    checkpoint of `step`, even if there is a later one
     remaining       what is left of the budget, in its unit
     """
 
@@ -37,7 +38,7 @@ class Run:
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget now."""
+        """What is left of the budget now, in the middle of a step too where time is what is spent."""
         return self.left()
 
 

@@ -60,9 +60,10 @@ class Reported:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A paused run is not alive any more: it will go on from its checkpoint, or from the beginning."""
+    """A run that rests is not alive any more: it will go on from its checkpoint, or from the beginning."""
 
     trial: int
+    kept_step: int = 0  # of the checkpoint
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ class Codec:
                     "attributes": plain(report.attributes),
                     "charges": charges,
                 }
-            case Dropped(trial):
-                return "dropped", {"trial": trial}
+            case Dropped(trial, kept_step):
+                return "dropped", {"trial": trial, "kept_step": kept_step}
             case Told(trial, outcome, charges):
                 return "told", {
                     "trial": trial,
@@ -161,7 +162,7 @@ class Codec:
                 report = Report(value, body["cost"], train_value, body["saved"], body["attributes"])
                 return Reported(body["trial"], report, body["charges"])
             case "dropped":
-                return Dropped(body["trial"])
+                return Dropped(body["trial"], body["kept_step"])
             case "told":
                 outcome = Outcome(
                     Status(body["status"]),

@@ -48,27 +48,29 @@ class History:
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
             kept_step=proposal.start_step, until_step=proposal.until_step,
         )  # fmt: skip
-        return replace(self._with(trial), asks=event.ask + 1, fits={**self.fits, **proposal.fits})
+        return replace(self.with_trial(trial), asks=event.ask + 1, fits={**self.fits, **proposal.fits})
 
     def reported(self, event: Reported) -> History:
         """A running trial is one step further. A step trained again adds nothing but its cost."""
         trial, report = self.running_trial(event.trial), event.report
         step = trial.kept_step + 1
-        curve = trial.curve.with_report(report) if step > len(trial.curve) else trial.curve
+        new = step > len(trial.curve)
+        curve = trial.curve.with_report(report) if new else trial.curve
         cost = trial.cost if report.cost is None else (trial.cost or 0.0) + report.cost
         further = replace(
-            trial, curve=curve, value=min(curve.values), cost=cost, kept_step=step,
-            saved_step=step if report.saved else trial.saved_step,
+            trial, curve=curve, value=_least(trial.value, report.value if new else None), cost=cost, kept_step=step,
+            undecided=new, saved_step=step if report.saved else trial.saved_step,
             attributes={**trial.attributes, **report.attributes},
         )  # fmt: skip
-        return self._with(further)
+        return self.with_trial(further)
 
     def dropped(self, event: Dropped) -> History:
-        """A paused run has to start from its checkpoint, if there is one."""
+        """A run that rests has to start from its checkpoint, if there is one."""
         trial = self.trials[event.trial]
-        return self._with(replace(trial, kept_step=trial.saved_step))
+        return self.with_trial(replace(trial, kept_step=event.kept_step, saved_step=event.kept_step))
 
-    def _with(self, trial: Trial) -> History:
+    def with_trial(self, trial: Trial) -> History:
+        """With that one in the place of its number."""
         return replace(self, trials=(*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :]))
 
     def told(self, event: Told) -> History:
@@ -80,15 +82,16 @@ class History:
         trial = replace(
             running,
             status=outcome.status,
-            value=outcome.value if outcome.value is not None or not iterative else running.value,
+            value=_least(running.value, outcome.value),
             cost=running.cost if iterative and cost is None else cost,
             error=outcome.error,
             attributes={**running.attributes, **outcome.attributes},
             kept_step=running.kept_step if alive else running.saved_step,
             counted=running.counted or outcome.status is not Status.INTERRUPTED,
+            undecided=running.undecided and alive and outcome.error is not None,
         )
         learned = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
-        return replace(self._with(trial), max_steps=self.max_steps or learned)
+        return replace(self.with_trial(trial), max_steps=self.max_steps or learned)
 
     def running_trial(self, number: int) -> Trial:
         """The trial of that number, which must be running."""
@@ -111,6 +114,11 @@ class History:
         return [trial for trial in self.trials if trial.status in status]
 
     @property
+    def cut_short(self) -> list[Trial]:
+        """Trials that were interrupted, or paused by the end of the study and not by its policy."""
+        return [t for t in self.of(Status.INTERRUPTED, Status.PAUSED) if t.status != Status.PAUSED or t.error]
+
+    @property
     def complete(self) -> list[Trial]:
         return self.of(Status.COMPLETE)
 
@@ -128,6 +136,10 @@ class History:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
         valued = [t for t in self.trials if t.value is not None and (t.status is Status.COMPLETE or len(t.curve))]
         return min(valued, key=lambda trial: (trial.value, trial.number), default=None)
+
+
+def _least(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else min(a, b)
 
 
 def units(trials: list[Trial], p: int) -> Array:

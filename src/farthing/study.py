@@ -196,9 +196,10 @@ class Study:
 
     def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
         """For runners: proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
+        self._decide_late()
         self._require_open()
-        n = int(min(n, self.ledger.evaluations_left))
-        if n == 0:
+        n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self._history.running)))
+        if n <= 0:
             raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
         proposals: list[Proposal] = []
         while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead)):
@@ -208,7 +209,7 @@ class Study:
         return proposals
 
     def _propose_some(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
-        """Up to n from one source: what was interrupted, then what `start` gives, then the policy."""
+        """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
         number, snapshot = self._history.asks, self.ledger.as_json()
         proposals = self._again(n)
         if proposals:
@@ -237,12 +238,21 @@ class Study:
         return None
 
     def _again(self, n: int) -> list[Proposal]:
-        """Interrupted trials run again under their number, and paused ones unless the policy resumes them itself."""
-        rest = [Status.INTERRUPTED] if hasattr(self.policy, "decide") else [Status.INTERRUPTED, Status.PAUSED]
-        return [
-            Proposal(trial.number, trial.config, trial.predicted_cost, trial.reason, start_step=trial.kept_step)
-            for trial in self._history.of(*rest)[:n]
-        ]
+        """Trials that were cut short go on under their number."""
+        return [_once_more(trial) for trial in self._history.cut_short[:n]]
+
+    def _decide_late(self) -> None:
+        """Of trials that were cut short right after a step, before it was decided what becomes of them: decide now."""
+        for trial in self._history.cut_short:
+            if not trial.undecided:
+                continue
+            then = replace(trial, status=Status.RUNNING, error=None, kept_step=len(trial.curve))
+            ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
+            outcome = self._after_step(self._history.with_trial(then), ledger, then)
+            ended_still = trial.status is Status.PAUSED and outcome.error is not None
+            if outcome.status is not Status.RUNNING and not ended_still:
+                asked = Asked(self._history.asks - 1, _once_more(trial), self.ledger.as_json())
+                self._chronicle.record(asked, self._told(trial.number, outcome, None, {}, {}))
 
     def _from_start(self, n: int) -> list[Proposal]:
         first = len(self._history.trials)
@@ -254,7 +264,20 @@ class Study:
     def _from_policy(self, n: int, ask: int) -> list[Proposal]:
         rng = np.random.default_rng([self.seed, ask])
         with one_blas_thread():
-            return self.policy.propose(self.space, self._history, self.ledger, n, rng)
+            proposals = self.policy.propose(self.space, self._history, self.ledger, n, rng)
+        return [self._checked(proposal) for proposal in proposals]
+
+    def _checked(self, proposal: Proposal) -> Proposal:
+        """A paused trial goes on as the configuration it is, from where it can."""
+        if proposal.trial >= len(self._history.trials):
+            return proposal
+        trial = self._history.trials[proposal.trial]
+        if trial.status is not Status.PAUSED:
+            raise InvalidArgument(
+                f"policy {self.policy.name!r} proposed trial {trial.number}, which is {trial.status.value}: "
+                "only paused trials go on"
+            )
+        return replace(proposal, config=trial.config, start_step=trial.kept_step)
 
     def tell(
         self,
@@ -287,11 +310,17 @@ class Study:
         spent: Mapping[str, float], overhead: Charges | None = None,
     ) -> Trial:  # fmt: skip
         """For runners: an outcome that spent some units. A trial is one evaluation, an interrupted one none."""
+        self._chronicle.record(self._told(number, outcome, cost, attributes, spent, overhead))
+        return self._shown(self._history.trials[number])
+
+    def _told(
+        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
+        spent: Mapping[str, float], overhead: Charges | None = None,
+    ) -> Told:  # fmt: skip
         counts = not self._history.trials[number].counted and outcome.status is not Status.INTERRUPTED
         charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
         told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
-        self._chronicle.record(Told(number, told, charges))
-        return self._shown(self._history.trials[number])
+        return Told(number, told, charges)
 
     def report(
         self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
@@ -314,42 +343,50 @@ class Study:
         number = trial_number(proposal)
         self._history.running_trial(number)
         outcome = read_value(value, self.maximize)
-        spent = {} if cost is None else {self.ledger.unit: read_cost(cost)}
+        cost = None if cost is None else read_cost(cost)
+        spent = {} if cost is None else {self.ledger.unit: cost}
         if outcome.value is None:
             self.record(number, outcome, cost, attributes, spent)
             return Decision.STOP
         trained = None if train_value is None else read_value(train_value, self.maximize).value
-        return self.record_step(number, Report(outcome.value, cost, trained, saved, attributes), spent)
+        return self.record_step(number, Report(outcome.value, cost, trained, bool(saved), attributes), spent)
 
     def record_step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
     ) -> Decision:
         """For runners: a step that spent some units, and what to do after it."""
         before = self._history.trials[number]
-        account = "evaluation" if before.kept_step == len(before.curve) else "retrained"
+        new = before.kept_step >= len(before.curve)
+        account = "evaluation" if new else "retrained"
         report = replace(report, attributes=plain(report.attributes))
         self._chronicle.record(Reported(number, report, {account: spent, **(overhead or {})}))
-        status = self._status_after(self._history.trials[number])
-        if status is Status.RUNNING:
+        outcome = self._after_step(self._history, self.ledger, self._history.trials[number], new)
+        if outcome.status is Status.RUNNING:
             return Decision.CONTINUE
-        self.record(number, Outcome(status), None, {}, {})
-        return Decision.PAUSE if status is Status.PAUSED else Decision.STOP
+        self.record(number, outcome, None, {}, {})
+        return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
 
-    def _status_after(self, trial: Trial) -> Status:
-        """What a trial is after its last step: complete at the end, at rest where the study ends or its policy says."""
-        if self._history.max_steps is not None and trial.kept_step >= self._history.max_steps:
-            return Status.COMPLETE
-        if self.ended is not None or trial.kept_step == trial.until_step:
-            return Status.PAUSED
-        if trial.kept_step < len(trial.curve):  # trained again: nothing new to decide on
-            return Status.RUNNING
-        rng = np.random.default_rng([self.seed, self._history.asks, trial.number, trial.kept_step])
+    def _after_step(self, history: History, ledger: Ledger, trial: Trial, new: bool = True) -> Outcome:
+        """What becomes of a trial after its last step: complete at the end, at rest where the study ends, and else what
+        its policy says. That has no say on a step trained again, nor while nobody knows how long a training is.
+        """
+        if history.max_steps is not None and trial.kept_step >= history.max_steps:
+            return Outcome(Status.COMPLETE)
+        if (ended := self.ended) is not None:
+            return Outcome(Status.PAUSED, error=str(ended))
+        if history.max_steps is None:
+            return Outcome(Status.RUNNING)
+        if trial.kept_step == trial.until_step:
+            return Outcome(Status.PAUSED)
+        if not new:
+            return Outcome(Status.RUNNING)
+        rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
         with one_blas_thread():
-            return STATUS_AFTER[decide(self.policy, self.space, self._history, self.ledger, trial, rng)]
+            return Outcome(STATUS_AFTER[decide(self.policy, self.space, history, ledger, trial, rng)])
 
-    def drop(self, number: int) -> None:
-        """For runners: a paused run is not alive any more."""
-        self._chronicle.record(Dropped(number))
+    def drop(self, number: int, kept_step: int) -> None:
+        """For runners: a run that rests is not alive any more, and would go on from that step."""
+        self._chronicle.record(Dropped(number, kept_step))
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -360,7 +397,8 @@ class Study:
         """Evaluate proposals until the study ends; returns the study itself.
 
         progress     None shows a live line on a terminal and plain lines elsewhere; False is silent
-        callbacks    each called as callback(study, trial) after a trial; `study.stop()` ends the run there
+        callbacks    each called as callback(study, trial) after a trial ended or was paused; `study.stop()` ends the
+                     run there
         keep_paused  how many paused iterative learners may stay in memory; the worst of more is let go, and has to
                      start again from its checkpoint, or from the beginning
         """
@@ -414,7 +452,7 @@ class Study:
 
     @property
     def best(self) -> Trial:
-        """The complete trial with the best value observed."""
+        """The trial with the best value observed; of iterative learners also one that is paused or was stopped."""
         return self._found(self._history.incumbent)
 
     @property
@@ -548,6 +586,14 @@ def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
     except BaseException:
         log.close()
         raise
+
+
+def _once_more(trial: Trial) -> Proposal:
+    """A trial as it was asked for, from where it can go on."""
+    return Proposal(
+        trial.number, trial.config, trial.predicted_cost, trial.reason,
+        start_step=trial.kept_step, until_step=trial.until_step,
+    )  # fmt: skip
 
 
 def _row(trial: Trial) -> dict[str, Any]:

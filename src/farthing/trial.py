@@ -89,7 +89,10 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an evaluation ended: a finite value, or the reason there is none. `cost` is in the budget's unit."""
+    """How an evaluation ended: a finite value, or the reason there is none. `cost` is in the budget's unit.
+
+    Of a paused one `error` is None where the policy paused it, else it says what did.
+    """
 
     status: Status
     value: float | None = None
@@ -120,5 +123,6 @@ class Trial:
     saved_step: int = 0  # of the last checkpoint
     until_step: int | None = field(default=None, repr=False)
     counted: bool = field(default=False, repr=False)  # as an evaluation
+    undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
     key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
     unit: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,)

@@ -63,7 +63,7 @@ class BOPT:
     ends       rule that ends a complete training before max_steps, None for none
     bias       "truncated" as in the paper, or "lognormal"
     level      of a value: "best" of what was reported so far, or the "last"
-    aim        new configurations where the bound of the "fast" level is least, as in the paper, or of the "complete" one
+    aim        of new configurations: where the bound of the "fast" level is least, as in the paper, or the "complete"
     per_cost   weigh both choices by their predicted cost
     joint      let improvement per cost choose the level, in place of s
     """

@@ -9,7 +9,7 @@ from farthing.acquisitions.cost import contextual
 from farthing.errors import InvalidArgument
 from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial
 
-TRADEOFF = 0.5
+TRADEOFF = 0.65
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from farthing.errors import InvalidArgument
 from farthing.reading import read_cost, read_value
@@ -32,7 +32,7 @@ def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation |
         returned = objective(dict(config))
     except (Exception, SystemExit) as error:
         return failure(error)
-    return returned if isinstance(returned, Iterator) else read(study, returned)
+    return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(study, returned)
 
 
 def failure(error: BaseException) -> Evaluation:

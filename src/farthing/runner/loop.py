@@ -7,18 +7,17 @@ evaluation (or failed, or interrupted), all the rest is the optimiser's.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from farthing.budget import Budget, Charges
-from farthing.current import Run, inside
+from farthing.current import inside
 from farthing.errors import InvalidArgument, InvalidBudget, StudyEnded
 from farthing.reading import read_value
+from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.evaluate import Evaluation, evaluate, failure, read
 from farthing.runner.interrupts import Interrupts
-from farthing.runner.live import LiveRuns, close, stamp
-from farthing.runner.meters import Stopwatch
+from farthing.runner.live import LiveRuns, Training
+from farthing.runner.meters import Meter
 from farthing.runner.progress import Progress, progress_for
 from farthing.study import Callback, Objective, Study
 from farthing.trial import Decision, Outcome, Proposal, Report, Status, Trial
@@ -36,11 +35,11 @@ def run(
         raise InvalidArgument(f"objective: expected a function of a config, got {type(objective).__name__}")
     if isinstance(keep_paused, bool) or not isinstance(keep_paused, int) or keep_paused < 0:
         raise InvalidArgument(f"keep_paused: expected a whole number of at least 0, got {keep_paused!r}")
-    watch = Stopwatch()
+    meter = Meter(study)
     study.begin_run()
     with progress_for(study, progress) as shown, Interrupts() as interrupts:
-        with LiveRuns(study, keep_paused) as live:
-            trials = _Trials(study, objective, watch, shown, interrupts, live)
+        with LiveRuns(study, keep_paused, meter.left) as live:
+            trials = _Trials(study, objective, meter, shown, interrupts, live)
             try:
                 while not study.stop_requested:
                     trial = trials.next()
@@ -54,7 +53,7 @@ def run(
                 message = f"interrupted after {study.count()} trials{where}"
                 logger.warning(message)
                 shown.ended(message)
-        study.charge(_overhead(study.ledger.budget, watch))
+        study.charge(meter.overhead())
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,92 +62,96 @@ class _Trials:
 
     study: Study
     objective: Objective
-    watch: Stopwatch
+    meter: Meter
     shown: Progress
     interrupts: Interrupts
     live: LiveRuns
 
     def next(self) -> Trial:
         """Ask, evaluate, tell; for an iterative learner until it ends or is paused."""
-        (proposal,) = self.study.propose(1, self._overhead)
+        known = self.study.count()
+        (proposal,) = self.study.propose(1, self.meter.overhead)
         self.shown.asked(proposal)
-        overhead = self._overhead()
-        run = self.live.run_of(proposal.trial, proposal.start_step)
+        self.meter.begin()
         try:
-            started = self.live.resume(proposal.trial) or self._called(proposal, run)
-            if isinstance(started, Evaluation):
-                trial = self._recorded(proposal, started, overhead)
-            else:
-                trial = self._trained(proposal, run, started, overhead)
+            begun = self.live.resume(proposal.trial) or self._begun(proposal, proposal.trial >= known)
+            trial = self._recorded(proposal.trial, begun) if isinstance(begun, Evaluation) else self._trained(begun)
         except BaseException:
             if self.study.is_running(proposal.trial):
-                self._recorded(proposal, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted")), overhead)
+                self._recorded(proposal.trial, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted")))
             raise
         if trial.status is Status.FAILED:
             logger.warning("trial %d failed: %s", trial.number, (trial.error or "").splitlines()[-1])
         self.shown.told(trial)
         return trial
 
-    def _called(self, proposal: Proposal, run: Run) -> Evaluation | Iterator[Any]:
+    def _begun(self, proposal: Proposal, new: bool) -> Evaluation | Training:
+        """What the objective makes of a configuration: an outcome, or a training that can be stepped through."""
+        run = self.live.run_of(proposal.trial, proposal.start_step, new)
+        checkpoints = Checkpoints(run.folder)
         with self.interrupts.at_once(), inside(run):
-            return evaluate(self.study, self.objective, proposal.config)
+            called = evaluate(self.study, self.objective, proposal.config)
+        return called if isinstance(called, Evaluation) else Training(called, run, checkpoints)
 
-    def _trained(self, proposal: Proposal, run: Run, steps: Iterator[Any], overhead: Charges) -> Trial:
-        """Step after step, until the learner ends or the study says so."""
-        number, seen = proposal.trial, stamp(run.folder)
+    def _trained(self, training: Training) -> Trial:
+        """Step after step, until the learner ends or the study says so; if anything goes wrong it is closed."""
+        try:
+            return self._stepped(training)
+        except BaseException:
+            training.close()
+            raise
+
+    def _stepped(self, training: Training) -> Trial:
+        number = training.run.trial
         while True:
             try:
-                with self.interrupts.at_once(), inside(run):
-                    returned = next(steps)
+                with self.interrupts.at_once(), inside(training.run):
+                    returned = next(training.steps)
             except StopIteration:
-                return self._recorded(proposal, self._ended(number), overhead)
+                training.close()
+                return self._recorded(number, self._ended(number))
             except (Exception, SystemExit) as error:
-                return self._recorded(proposal, failure(error), overhead)
-            step = read(self.study, returned)
+                step = failure(error)
+            else:
+                step = read(self.study, returned)
             if step.outcome.value is None:
-                close(steps)
-                return self._recorded(proposal, step, overhead)
-            before, seen = seen, stamp(run.folder)
-            decision = self._reported(proposal, step, overhead, seen != before)
+                training.close()
+                return self._recorded(number, step)
+            decision = self._reported(number, step, training.checkpoints.written())
             if decision is Decision.PAUSE:
-                self.live.pause(number, steps)
+                self.live.pause(training)
             elif decision is Decision.STOP:
-                close(steps)
+                training.close()
             if decision is not Decision.CONTINUE:
                 return self.study.trial(number)
-            overhead = self._overhead()
+            self.shown.stepped()
+            self.meter.begin()
 
     def _ended(self, number: int) -> Evaluation:
         if len(self.study.trial(number).curve):
             return Evaluation(Outcome(Status.COMPLETE))
         return Evaluation(Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing"))
 
-    def _reported(self, proposal: Proposal, step: Evaluation, overhead: Charges, saved: bool) -> Decision:
-        spent, unit = self._spent(step), self.study.ledger.unit
+    def _reported(self, number: int, step: Evaluation, saved: bool) -> Decision:
+        spent, unit = self.meter.spent(step.cost), self.study.ledger.unit
         assert step.outcome.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
         if trained is not None:
             trained = read_value(trained, self.study.maximize).value
         report = Report(step.outcome.value, spent.get(unit), trained, saved, rest)
-        decision = self.study.record_step(proposal.trial, report, spent, overhead)
-        self._require_cost(spent, proposal.trial)
+        decision = self.study.record_step(number, report, spent, self.meter.due())
+        self._require_cost(spent, number)
         return decision
 
-    def _recorded(self, proposal: Proposal, evaluation: Evaluation, overhead: Charges) -> Trial:
-        spent, unit = self._spent(evaluation), self.study.ledger.unit
+    def _recorded(self, number: int, evaluation: Evaluation) -> Trial:
+        spent, unit = self.meter.spent(evaluation.cost), self.study.ledger.unit
         trial = self.study.record(
-            proposal.trial, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, overhead
+            number, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, self.meter.due()
         )
         if trial.status is not Status.INTERRUPTED:
-            self._require_cost(spent, proposal.trial)
+            self._require_cost(spent, number)
         return trial
-
-    def _spent(self, evaluation: Evaluation) -> dict[str, float]:
-        """The time since the last lap, and the cost that the objective reported in place of it."""
-        budget, seconds = self.study.ledger.budget, self.watch.lap()
-        spent = {**budget.priced(seconds), "compute_seconds": seconds}
-        return spent if evaluation.cost is None else {**spent, self.study.ledger.unit: evaluation.cost}
 
     def _require_cost(self, spent: Mapping[str, float], number: int) -> None:
         unit = self.study.ledger.unit
@@ -158,13 +161,6 @@ class _Trials:
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
             f"objective{' or set usd_per_hour' if unit == 'usd' else ''}"
         )
-
-    def _overhead(self) -> Charges:
-        return _overhead(self.study.ledger.budget, self.watch)
-
-
-def _overhead(budget: Budget, watch: Stopwatch) -> Charges:
-    return {"optimiser": budget.priced(watch.lap())}
 
 
 def _ever_charged(study: Study) -> bool:

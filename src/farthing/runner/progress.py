@@ -20,13 +20,14 @@ BAR_WIDTH = 24
 
 
 class Progress(Protocol):
-    """Told of every trial that begins and ends."""
+    """Told of every trial that begins, of its steps, and when it ends or is paused."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def asked(self, proposal: Proposal) -> None: ...
+    def stepped(self) -> None: ...
     def told(self, trial: Trial) -> None: ...
     def ended(self, message: str) -> None: ...
 
@@ -53,6 +54,9 @@ class Silent:
     def asked(self, proposal: Proposal) -> None:
         pass
 
+    def stepped(self) -> None:
+        pass
+
     def told(self, trial: Trial) -> None:
         pass
 
@@ -61,16 +65,15 @@ class Silent:
 
 
 class Lines(Silent):
-    """One plain line for each trial that ends."""
+    """One plain line for each trial that ends or is paused."""
 
     def __init__(self, study: Study, stream: TextIO) -> None:
         self._study, self._stream = study, stream
 
     def told(self, trial: Trial) -> None:
         unit = self._study.ledger.unit
-        ended = f"value {trial.value:.6g}" if trial.value is not None else f"{trial.status.value}: {_last_line(trial)}"
         cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
-        line = f"trial {trial.number}: {ended}{cost}; {summary(self._study)}"
+        line = f"trial {trial.number}: {how_it_ended(trial)}{cost}; {summary(self._study)}"
         self._stream.write(line + "\n")
         self._stream.flush()
 
@@ -85,7 +88,7 @@ class Live(Silent):
     def __init__(self, study: Study, stream: TextIO) -> None:
         self._study, self._stream = study, stream
         self._proposal: Proposal | None = None
-        self._since = self._run_since = time.perf_counter()
+        self._since = self._entry = time.perf_counter()  # of the trial, and of the ledger's last entry
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -107,10 +110,14 @@ class Live(Silent):
         self._live.stop()
 
     def asked(self, proposal: Proposal) -> None:
-        self._proposal, self._since = proposal, time.perf_counter()
+        self._proposal = proposal
+        self._since = self._entry = time.perf_counter()
+
+    def stepped(self) -> None:
+        self._entry = time.perf_counter()
 
     def told(self, trial: Trial) -> None:
-        self._proposal, self._since = None, time.perf_counter()
+        self._proposal, self._entry = None, time.perf_counter()
 
     def ended(self, message: str) -> None:
         self._live.console.print(message, markup=False, highlight=False, soft_wrap=True)
@@ -136,18 +143,27 @@ class Live(Silent):
         limit = ledger.budget.limits.get("seconds")
         if limit is None:
             return ledger.fraction
-        return min(max(ledger.fraction, (ledger.total("seconds") + time.perf_counter() - self._since) / limit), 1.0)
+        return min(max(ledger.fraction, (ledger.total("seconds") + time.perf_counter() - self._entry) / limit), 1.0)
 
 
 def summary(study: Study, *, fraction: bool = True) -> str:
-    """Best value, trials done and failed, and how much of the budget is used."""
-    done, failed = study.count(Status.COMPLETE), study.count(Status.FAILED)
+    """Best value, how many trials are done, paused, stopped and failed, and how much of the budget is used."""
+    others = {status: study.count(status) for status in (Status.PAUSED, Status.STOPPED, Status.FAILED)}
+    counts = "".join(f", {count} {status.value}" for status, count in others.items() if count)
     try:
         best = f"{study.best.value:.6g}"
     except NoTrial:
         best = "none yet"
     used = f", {study.ledger.fraction:.0%} of {study.ledger.budget} used" if fraction else ""
-    return f"best {best}, {done} done{f', {failed} failed' if failed else ''}{used}"
+    return f"best {best}, {study.count(Status.COMPLETE)} done{counts}{used}"
+
+
+def how_it_ended(trial: Trial) -> str:
+    """Its value, or what stands in its way; where it rests."""
+    if trial.status is Status.FAILED or trial.value is None:
+        return f"{trial.status.value}: {_last_line(trial)}"
+    rests = f"{trial.status.value} after step {len(trial.curve)}, " if trial.status is not Status.COMPLETE else ""
+    return f"{rests}value {trial.value:.6g}"
 
 
 def running_text(proposal: Proposal, seconds: float, study: Study) -> str:

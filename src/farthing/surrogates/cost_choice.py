@@ -175,7 +175,7 @@ def choose(
     weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
     state = fits.state(processes, scores, leader)
-    if leader is not None and len(b) >= LONE_PROCESS_FROM:
+    if leader is not None and len(b) >= LONE_PROCESS_FROM and len(processes) > 1:
         processes = {leader: processes[leader]}
         weights = _weighed(lines, processes, own)[0]
     kept = _kept(weights)

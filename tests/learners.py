@@ -1,0 +1,119 @@
+"""Iterative learners, and policies that pause them, for the tests of both."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import farthing as ft
+
+LINE = ft.Space(x=ft.Real(0, 1))
+STEPS = 6
+
+Config = dict[str, Any]
+Learner = Callable[[Config], Iterator[Any]]
+
+
+def value_at(config: Config, step: int) -> float:
+    """Falls with the steps; which configuration is best shows from the first."""
+    return float((config["x"] - 0.3) ** 2 + 1.0 / step)
+
+
+def curve_of(config: Config, steps: int = STEPS) -> tuple[float, ...]:
+    return tuple(value_at(config, step) for step in range(1, steps + 1))
+
+
+def cost_of(step: int) -> float:
+    """Sums of these have no rounding."""
+    return 0.25 * step
+
+
+def steps_from(config: Config, first: int, last: int = STEPS) -> Iterator[dict[str, float]]:
+    """The steps after `first`, with their costs."""
+    for step in range(first + 1, last + 1):
+        yield {"value": value_at(config, step), "cost": cost_of(step)}
+
+
+def learner(config: Config) -> Iterator[Any]:
+    """Knows of no checkpoints."""
+    return steps_from(config, 0)
+
+
+def saving(config: Config) -> Iterator[Any]:
+    """Writes a checkpoint before every yield, in place."""
+    run = ft.current_run()
+    file = run.checkpoint_dir / "state"
+    if run.step:
+        assert int(file.read_text()) >= run.step, "a checkpoint of an earlier step"
+    for step, report in enumerate(steps_from(config, run.step), start=run.step + 1):
+        file.write_text(str(step))
+        yield report
+
+
+@dataclass(frozen=True)
+class Alternating:
+    """Keeps `width` trainings going, each in turn for `stride` steps; new ones at random."""
+
+    name: ClassVar[str] = "alternating"
+    width: int = 3
+    stride: int = 1
+
+    def propose(self, space, history, ledger, n, rng):
+        paused = history.of(ft.Status.PAUSED)
+        if len(paused) >= self.width:
+            least = min(paused, key=lambda trial: (len(trial.curve), trial.number))
+            return [ft.Proposal(least.number, least.config, start_step=least.kept_step)]
+        return [ft.Proposal(len(history.trials), {"x": float(rng.random())})]
+
+    def decide(self, space, history, ledger, trial, rng):
+        assert trial is history.trials[trial.number]
+        assert (trial.status, trial.kept_step) == (ft.Status.RUNNING, len(trial.curve))
+        return ft.Decision.PAUSE if trial.kept_step % self.stride == 0 else ft.Decision.CONTINUE
+
+
+@dataclass(frozen=True)
+class Halving:
+    """Pauses by `until_step` and stops what is worse than the median of its step; draws on the generator."""
+
+    name: ClassVar[str] = "halving"
+
+    def propose(self, space, history, ledger, n, rng):
+        paused = [trial for trial in history.of(ft.Status.PAUSED) if len(trial.curve) == 2]
+        if len(paused) >= 3:
+            best = min(paused, key=lambda trial: trial.value)
+            return [ft.Proposal(best.number, best.config, start_step=best.kept_step, until_step=5)]
+        return [ft.Proposal(len(history.trials), {"x": float(rng.random())}, until_step=2)]
+
+    def decide(self, space, history, ledger, trial, rng):
+        at = [t.curve.values[trial.kept_step - 1] for t in history.trials if len(t.curve) >= trial.kept_step]
+        worse = trial.curve.values[-1] > np.median(at)
+        return ft.Decision.STOP if worse and rng.random() < 0.7 else ft.Decision.CONTINUE
+
+
+def iterative(budget: str | ft.Budget | None = None, **options: Any) -> ft.Study:
+    """A study of trainings of STEPS steps, by turns."""
+    budget = budget or ft.Budget(cost=30)
+    return ft.Study(LINE, budget, **{"policy": Alternating(), "seed": 0, "max_steps": STEPS, **options})
+
+
+def bodies(path: str | Path, *kinds: str) -> list[dict[str, Any]]:
+    """The stored events of some kinds, as they are in the file, each with its kind."""
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT kind, body FROM events ORDER BY number").fetchall()
+    return [{"kind": kind, **json.loads(body)} for kind, body in found if not kinds or kind in kinds]
+
+
+def cut_copy(path: Path, copy: Path, events: int) -> None:
+    """Only so many events: what a process leaves behind that is killed then."""
+    shutil.copy(path, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("DELETE FROM events WHERE number > ?", (events,))
+        connection.commit()
