@@ -168,6 +168,11 @@ def test_failures_are_survived():
     assert study.count(ft.Status.COMPLETE, ft.Status.STOPPED) > 2
 
 
+def test_a_plain_function_is_refused_and_told_what_to_do():
+    with pytest.raises(InvalidArgument, match=r"'bopt'.*must yield.*policy='auto'"):
+        ft.tune(final, SPACE, ft.Budget(cost=10), policy="bopt", seed=0, max_steps=STEPS, progress=False)
+
+
 def test_several_at_once_are_different():
     study, _ = asked(BOPT(initial=2, fast_ends=FIFTH), cost=120)
     policy, ledger = study.policy, ft.Ledger(ft.Budget(cost=1e6), study.ledger.accounts)

@@ -824,7 +824,7 @@ class TestShown:
     def test_a_failure_after_some_steps_is_shown_as_one(self, monkeypatch):
         _, lines = self.shown(lambda config: iter([1.0, math.nan]), monkeypatch, budget="2 evaluations", policy="sobol")
         assert lines[0].startswith("trial 0: failed: the value must be finite, got nan, cost ")
-        assert "best 1, 0 done, 1 failed" in lines[0]
+        assert "best none yet, 0 done, 1 failed" in lines[0]
 
     def test_stopped_ones_are_counted(self, monkeypatch):
         _, lines = self.shown(learner, monkeypatch, policy=Halving(), budget=ft.Budget(cost=10))

@@ -134,7 +134,7 @@ class History:
     @property
     def incumbent(self) -> Trial | None:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
-        valued = [t for t in self.trials if t.value is not None and (t.status is Status.COMPLETE or len(t.curve))]
+        valued = [trial for trial in self.trials if trial.value is not None and trial.status is not Status.FAILED]
         return min(valued, key=lambda trial: (trial.value, trial.number), default=None)
 
 

@@ -91,6 +91,11 @@ class _Trials:
         checkpoints = Checkpoints(run.folder)
         with self.interrupts.at_once(), inside(run):
             called = evaluate(self.study, self.objective, proposal.config)
+        if isinstance(called, Evaluation) and called.outcome.value is not None and hasattr(self.study.policy, "decide"):
+            raise InvalidArgument(
+                f"policy {self.study.policy.name!r} is for learners that train step by step: the objective must yield "
+                "a value after every step; for one that returns a value use policy='auto'"
+            )
         return called if isinstance(called, Evaluation) else Training(called, run, checkpoints)
 
     def _trained(self, training: Training) -> Trial:
