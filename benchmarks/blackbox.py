@@ -213,10 +213,11 @@ has regret 0.0002.
   takes every run by itself: at which share of the budget the peer first had its final value (with hindsight: it could
   have stopped there), less the share at which the policy had one as good; where it never had, as if with the last of
   the budget. Best policy and best peer are those of least mean regret at the end.
-- Defaults: chosen on the six tables alone, with 10 seeds. Mean regret there at 25 / 50 / 100 %: `cei` with a tradeoff of
-  0.5 .110 / .073 / .044, of 0.65 .104 / .050 / .040; `carbo` as in its paper .110 / .056 / .040, with alpha cooling to
-  0.5 only .110 / .068 / .045, without cooling .110 / .065 / .051, with a design of a sixteenth of the budget .102 / .054
-  / .042. With 3 seeds: `cei` with 0.8 and `carbo` with a design of a fifth of the budget, both worse at 25 %.
+- Defaults: chosen on the six tables alone, with 10 seeds. Mean regret there at 25 / 50 / 100 %: `cei` with a tradeoff
+  of 0.5 .110 / .073 / .044, of 0.65 .104 / .050 / .040; `carbo` as in its paper .110 / .056 / .040, with alpha cooling
+  to 0.5 only .110 / .068 / .045, without cooling .110 / .065 / .051, with a design of a sixteenth of the budget
+  .102 / .054 / .042. With 3 seeds: `cei` with 0.8 and `carbo` with a design of a fifth of the budget, both worse at
+  25 %.
 - The optimisers' own seconds are not charged to the budget; the rank tables show them per run.
 
 {machine}
