@@ -23,7 +23,8 @@ PAGE = """\
 
 The tables and the seeds of [the black-box benchmark](blackbox.md), with a budget of {means} mean costs, asked for
 several configurations at a time and told all of them before the next are asked for. The total cost is the same at
-every size. Mean normalised regret at the end, number of seeds: {seeds}.
+every size, but for runs that end after {most} evaluations with budget left. Mean normalised regret at the end, number
+of seeds: {seeds}; in brackets bootstrap 95 % intervals, the tables drawn again.
 
 {table}
 
@@ -33,16 +34,16 @@ The bar: regret with batches of {largest} at most {bar} times that with one at a
 
 {machine}
 
-Reproduce with `python benchmarks/blackbox.py --batches`. Every run is in
+Reproduce with `make bench-batches`. Every run is in
 [data/blackbox-batches.json](data/blackbox-batches.json).
 """
 
 
-def batch_page(found: Findings, facts: dict[str, Any]) -> str:
+def batch_page(found: Findings, facts: dict[str, Any], most: int) -> str:
     """Final regret at each batch size, and the ratio of the largest to the smallest."""
     rows, bars = [], []
     for method in found.methods:
-        cells = {batch: found.regret(method, 1.0, batch) for batch in BATCHES}
+        cells = {batch: found.regret(method, 1.0, batch).mean(axis=1)[None, :] for batch in BATCHES}  # (1, tables)
         ratio = Ratio.of(cells[BATCHES[-1]], cells[BATCHES[0]])
         intervals = {batch: interval(resampled_means(cell)) for batch, cell in cells.items()}
         shown = [f"{cells[b].mean():.4f} [{intervals[b][0]:.4f}, {intervals[b][1]:.4f}]" for b in BATCHES]
@@ -51,6 +52,7 @@ def batch_page(found: Findings, facts: dict[str, Any]) -> str:
     return PAGE.format(
         means=MEANS,
         seeds=found.seeds,
+        most=most,
         table=table(["batch size", *map(str, BATCHES), f"{BATCHES[-1]} to {BATCHES[0]}"], rows),
         largest=BATCHES[-1],
         bar=BAR,
@@ -75,7 +77,7 @@ def batches(arguments: argparse.Namespace) -> None:
         return
     runs = planned(arguments.seeds, arguments.tables, methods, MEANS, BATCHES, arguments.most)
     found, facts = Findings(measure(runs, arguments.workers), arguments.tables, methods), machine()
-    text = batch_page(found, facts)
+    text = batch_page(found, facts, arguments.most)
     if arguments.whole:
         write("blackbox-batches", text, batch_data(found, facts))
     else:

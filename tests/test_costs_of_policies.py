@@ -78,7 +78,7 @@ def test_contextual_ei_on_a_continuous_space_is_as_cheap_as_a_fine_grid():
         return math.exp(6.0 * config["x"] + 2.0 * math.sin(4.0 * config["y"]))
 
     for seed in range(2):
-        study = ft.Study(space, ft.Budget(cost=1e9), policy="cei", seed=seed, known_cost=curved)
+        study = ft.Study(space, ft.Budget(cost=1e9), policy=ft.policies.CEI(tradeoff=0.5), seed=seed, known_cost=curved)
         for _ in range(10):
             proposal = study.ask()
             config = proposal.config
