@@ -5,7 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
-	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy clean help
+	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy \
+	bench-bopt-synthetic bench-asks clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -20,6 +21,8 @@ help:
 	@echo "make bench-cost-transfer  cost learned on other data sets against cost learned online (QUICK=1: short)"
 	@echo "make bench-levels   where rules end the fast period of real training curves"
 	@echo "make bench-bopt-toy the joint surrogate of two levels on the paper's toy and on synthetic functions"
+	@echo "make bench-bopt-synthetic  two levels on synthetic functions beside EQIE, TPE, BOHB and SMAC (QUICK=1: short)"
+	@echo "make bench-asks     what an ask takes under each policy, one and in batches (QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -61,6 +64,12 @@ bench-levels: .venv/demo.stamp
 
 bench-bopt-toy: .venv/demo.stamp
 	$(BIN)/python benchmarks/bopt_toy.py
+
+bench-bopt-synthetic: .venv/demo.stamp
+	$(BIN)/python benchmarks/bopt_synthetic.py
+
+bench-asks: .venv/demo.stamp
+	$(BIN)/python benchmarks/asks.py
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."

@@ -63,6 +63,7 @@ class BOPT:
     ends       rule that ends a complete training before max_steps, None for none
     bias       "truncated" as in the paper, or "lognormal"
     level      of a value: "best" of what was reported so far, or the "last"
+    rho        factor between the levels, None to estimate it
     aim        of new configurations: where the bound of the "fast" level is least, as in the paper, or the "complete"
     per_cost   weigh both choices by their predicted cost
     joint      let improvement per cost choose the level, in place of s
@@ -76,6 +77,7 @@ class BOPT:
     ends: str | levels.Rule | None = levels.COMPLETE
     bias: Literal["truncated", "lognormal"] = "truncated"
     level: Literal["best", "last"] = "best"
+    rho: float | None = 1.0
     aim: Literal["fast", "complete"] = "fast"
     per_cost: bool = False
     joint: bool = False
@@ -91,6 +93,10 @@ class BOPT:
             given = getattr(self, option)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
                 raise InvalidArgument(f"bopt: {option} must be a whole number of at least 1, got {given!r}")
+        if self.rho is not None and not 0.0 < self.rho < np.inf:
+            raise InvalidArgument(f"bopt: rho must be a number above 0, or None, got {self.rho!r}")
+        if self.rho is None and self.bias == "lognormal":
+            raise InvalidArgument("bopt: with a log-normal bias rho must be given")
         for option in ("fast_ends", "ends"):
             given = getattr(self, option)
             if isinstance(given, Mapping):  # from a file
@@ -269,11 +275,9 @@ class State:
         """s: as given, else half the measured ratio of the costs of the levels, at least 1 and below that ratio."""
         if self.policy.s is not None:
             return self.policy.s
-        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
-        if not both:
+        if self._rest_ratio is None:
             return FIRST_RATIO
-        whole = np.median([(run.fast_cost or 0.0) + (run.complete_cost or 0.0) for run in both])
-        measured = float(whole / np.median([run.fast_cost or 0.0 for run in both]))
+        measured = 1.0 + self._rest_ratio
         return int(np.clip(round(measured / 2.0), 1, max(min(np.ceil(measured) - 1, MOST_RATIO), 1)))
 
     # -- what it costs -----------------------------------------------------------------------------------------------
@@ -292,11 +296,23 @@ class State:
         return float(np.median(known)) if known else 0.0
 
     def _rest_cost(self, run: Run) -> float:
-        """What a paused run costs from where it can go on to the end, at its own cost per step."""
-        costs = [cost for cost in run.trial.curve.costs if cost is not None]
-        if not costs or self.history.max_steps is None:
+        """What a paused run costs from where it can go on to the end: what has to be trained again, and the rest in the
+        ratio of the levels' costs so far, before there is one at its own cost per step."""
+        trial, max_steps = run.trial, self.history.max_steps
+        costs = [cost or 0.0 for cost in trial.curve.costs]
+        if run.fast_cost is None or max_steps is None:
             return 0.0
-        return float(np.mean(costs)) * max(self.history.max_steps - run.trial.kept_step, 0)
+        again = sum(costs[trial.kept_step :])
+        if self._rest_ratio is not None:
+            spent = sum(costs) - run.fast_cost
+            return again + max(self._rest_ratio * run.fast_cost - spent, 0.0)
+        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
+
+    @cached_property
+    def _rest_ratio(self) -> float | None:
+        """Cost of what follows the fast period over that of the fast period."""
+        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
+        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
 
     # -- proposals ---------------------------------------------------------------------------------------------------
 
@@ -353,7 +369,8 @@ class State:
         stored = self.history.fits.get("bopt")
         warm = two_fidelity.Hyperparameters.from_json(stored) if stored else None
         return two_fidelity.fit(
-            X, y_e, X[both], y_c, self.space.groups, bounds=self._bounds(), bias=self.policy.bias, warm=warm
+            X, y_e, X[both], y_c, self.space.groups, bounds=self._bounds(), rho=self.policy.rho,
+            bias=self.policy.bias, warm=warm,
         )  # fmt: skip
 
     def _features(self, runs: Sequence[Run]) -> Array:

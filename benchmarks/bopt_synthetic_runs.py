@@ -1,0 +1,282 @@
+"""The runs of the benchmark on functions of two levels: who searches, on which function, with which seed.
+
+Finished runs lie in benchmarks/cache under a hash of the task and of the code that did it, so a benchmark that was
+interrupted continues; comments and docstrings do not count. Of Farthing's code what a policy imports counts, directly
+or not, for policies are pure: the study around them carries what they choose, records hold what became of it, and cost
+models have nothing to say here.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from pathlib import Path
+from threading import Lock, local
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from children import Child, ChildStopped
+from environments import BENCHMARKS, ROOT, digest, ensure, requirements
+from farthing.designs.nested import nested_latin_hypercube
+from peers.bopt_functions import FUNCTIONS, Function
+
+Array = NDArray[np.float64]
+
+CACHE = BENCHMARKS / "cache"
+PEERS = BENCHMARKS / "peers"
+SOURCE = ROOT / "src" / "farthing"
+LIMIT_SECONDS = 1_800.0  # of one run
+CHEAP, COMPLETE = 0.2, 1.0
+CONTINUED = COMPLETE - CHEAP
+RECORDS = frozenset({"budget", "description", "errors", "events", "history", "trial"})
+COSTS = frozenset({"cost_knowledge", "surrogates.cost_choice", "surrogates.transfer", "policies.costs"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to search. `system` is its environment, `script` the peer, `roots` the modules of Farthing it runs on."""
+
+    name: str
+    title: str
+    kind: str  # "paper": BOPT as published; "beyond": other options of it; "rival"
+    system: str
+    script: str
+    levels: int  # that it uses
+    policy: tuple[tuple[str, str], ...] = ()
+    roots: tuple[str, ...] = ()
+
+
+def _bopt(surrogate: str, aim: str) -> Method:
+    is_paper = aim == "fast"
+    name = surrogate if is_paper else f"{surrogate}-{aim}"
+    title = f"{surrogate.upper()}-BOPT" + ("" if is_paper else f', `aim="{aim}"`')
+    policy = (("name", "bopt"), ("surrogate", surrogate), ("aim", aim))
+    kind = "paper" if is_paper else "beyond"
+    return Method(name, title, kind, "farthing", "bopt_farthing_peer.py", 2, policy, ("policies.bopt",))
+
+
+EI = Method("ei", "`ei`", "rival", "farthing", "bopt_farthing_peer.py", 1, (("name", "ei"),), ("policies.ei",))
+EQIE_ROOTS = ("surrogates.two_fidelity", "acquisitions.maximize")
+EQIE = Method("eqie", "EQIE", "rival", "farthing", "bopt_eqie_peer.py", 2, (), EQIE_ROOTS)
+METHODS = (
+    *(_bopt(surrogate, aim) for aim in ("fast", "complete") for surrogate in ("tgp", "dgp")),
+    EQIE,
+    EI,
+    Method("random", "random search", "rival", "blackbox", "bopt_optuna_peer.py", 1),
+    Method("tpe", "Optuna TPE", "rival", "blackbox", "bopt_optuna_peer.py", 1),
+    Method("bohb", "BOHB", "rival", "bohb", "bopt_bohb_peer.py", 2),
+    Method("smac", "SMAC3", "rival", "blackbox", "bopt_smac_peer.py", 1),
+)
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def design(name: str, seed: int) -> list[list[float]]:
+    """The nested design of a seed, as policy `bopt` draws it."""
+    function = FUNCTIONS[name]
+    rng = np.random.default_rng(seed)
+    return nested_latin_hypercube(function.initial, 2 * function.initial, function.p, rng).tolist()
+
+
+def initial_cost(function: Function, continued: float = CONTINUED) -> float:
+    """What the nested design costs."""
+    return 2 * function.initial * CHEAP + function.initial * continued
+
+
+@dataclass(frozen=True)
+class Run:
+    function: str
+    method: Method
+    seed: int
+
+    @property
+    def task(self) -> dict[str, Any]:
+        name = self.function
+        if self.method.levels == 1:  # the cheap version does not matter to who never asks for it: done once
+            name = next(f.name for f in FUNCTIONS.values() if f.complete is FUNCTIONS[name].complete)
+        return {
+            "function": name,
+            "method": self.method.name,
+            "policy": dict(self.method.policy),
+            "seed": self.seed,
+            "budget": FUNCTIONS[name].budget,
+            "design": design(name, self.seed),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.function} {self.method.name} seed {self.seed}"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The evaluations of a run, cut ones left out."""
+
+    levels: Array  # (n,) 0 cheap, 1 complete
+    values: Array
+    costs: Array
+    seconds: float
+    versions: dict[str, str]
+
+    @classmethod
+    def of(cls, answer: dict[str, Any]) -> Result:
+        done = [i for i, value in enumerate(answer["values"]) if value is not None]
+        columns = (np.array([answer[name][i] for i in done], float) for name in ("levels", "values", "costs"))
+        return cls(*columns, answer["seconds"], answer["versions"])
+
+    def steps(self, optimum: float, continued: float = CONTINUED) -> tuple[Array, Array]:
+        """Where the best complete value improved: the cost spent by then, and the regret from there on.
+
+        `continued` is what a complete run costs after a cheap one of the same point.
+        """
+        is_continued = (self.levels == 1) & (self.costs < COMPLETE - 1e-6)
+        spent = np.round(np.cumsum(np.where(is_continued, continued, self.costs)), 6)
+        spent, values = spent[self.levels == 1], self.values[self.levels == 1]
+        best = np.minimum.accumulate(values)
+        improved = np.flatnonzero(np.diff(best, prepend=np.inf) < 0)
+        return spent[improved], np.maximum(best[improved] - optimum, 0.0)
+
+    def regret_at(self, costs: Array, optimum: float, continued: float = CONTINUED) -> Array:
+        """Simple regret (k,) after each of the costs (k,), infinite before the first complete run."""
+        spent, regrets = self.steps(optimum, continued)
+        return np.append(np.inf, regrets)[np.searchsorted(spent, costs + 1e-6, side="right")]
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def _file_of(module: str) -> Path:
+    return SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def _imported(path: Path) -> set[str]:
+    """The modules of Farthing that a file imports, without their `farthing.`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("farthing."):
+            module = (node.module or "").removeprefix("farthing.")
+            below = {f"{module}.{alias.name}" for alias in node.names}
+            found |= {name for name in below if _file_of(name).exists()} or {module}
+        elif isinstance(node, ast.ImportFrom) and node.module == "farthing":
+            found |= {alias.name for alias in node.names}
+    return {name for name in found - RECORDS - COSTS if _file_of(name).exists()}
+
+
+def sources(roots: Sequence[str]) -> list[Path]:
+    """The files of the modules and of all that they import from Farthing."""
+    seen, waiting = set[str](), set(roots)
+    while waiting:
+        module = waiting.pop()
+        seen.add(module)
+        waiting |= _imported(_file_of(module)) - seen
+    return sorted(_file_of(module) for module in seen)
+
+
+def _code(path: Path) -> str:
+    """What a file does: comments, docstrings and layout left out."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        match node:
+            case ast.AST(body=[ast.Expr(value=ast.Constant()), *rest]):
+                node.body = rest or [ast.Pass()]
+    return ast.dump(tree)
+
+
+@cache
+def _fingerprint(method: Method) -> str:
+    own = [PEERS / name for name in (method.script, "bopt_task.py", "bopt_functions.py")]
+    code = "".join(map(_code, (*own, *sources(method.roots))))
+    return digest(requirements(method.system)) + hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def _path(run: Run) -> Path:
+    key = json.dumps([run.task, _fingerprint(run.method)], sort_keys=True)
+    short = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return CACHE / f"bopt-synthetic-{run.task['function']}-{run.method.name}-{run.seed}-{short}.json"
+
+
+def kept(run: Run) -> Result | None:
+    """A run that was done before."""
+    path = _path(run)
+    return Result.of(json.loads(path.read_text())) if path.exists() else None
+
+
+def _keep(run: Run, answer: dict[str, Any]) -> None:
+    CACHE.mkdir(exist_ok=True)
+    path = _path(run)
+    partial = path.with_suffix(f".partial{os.getpid()}")
+    partial.write_text(json.dumps(answer))
+    partial.replace(path)
+
+
+# -- doing them --------------------------------------------------------------------------------------------------------
+
+
+class Runner:
+    """Does runs that are not kept; each worker thread has one child per script."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._lock, self._mine = Lock(), local()
+        self._children: list[Child] = []
+
+    def _child(self, method: Method) -> Child:
+        mine: dict[str, Child] = self._mine.__dict__
+        if method.script not in mine:
+            mine[method.script] = Child(method.system, [], LIMIT_SECONDS, method.script)
+            with self._lock:
+                self._children.append(mine[method.script])
+        return mine[method.script]
+
+    def __call__(self, run: Run) -> Result | None:
+        result = kept(run)
+        note = " (kept)" if result else ""
+        if result is None:
+            try:
+                answer = self._child(run.method).ask(run.task)
+            except ChildStopped as stopped:
+                self._mine.__dict__.pop(run.method.script, None)
+                self._report(run, f"FAILED, {stopped}")
+                return None
+            _keep(run, answer)
+            result = Result.of(answer)
+        _, regrets = result.steps(FUNCTIONS[run.function].optimum)
+        self._report(run, f"regret {regrets[-1]:.3g}, {len(result.values)} runs in {result.seconds:.1f} s{note}")
+        return result
+
+    def _report(self, run: Run, what: str) -> None:
+        with self._lock:
+            self._done += 1
+            print(f"{self._done}/{self._total} {run}: {what}", flush=True)
+
+    def close(self) -> None:
+        for child in self._children:
+            child.close()
+
+
+def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
+    """The results of runs; those that failed are named on the screen and left out."""
+    for system in sorted({run.method.system for run in runs if kept(run) is None}):
+        ensure(system)
+    runner = Runner(len(runs))
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            found = list(pool.map(runner, runs))
+    finally:
+        runner.close()
+    return {run: result for run, result in zip(runs, found, strict=True) if result is not None}
+
+
+def planned(seeds: int, functions: Sequence[str], methods: Sequence[Method]) -> list[Run]:
+    """Every method on every function, one method after the other."""
+    return [Run(function, method, seed) for method, seed, function in product(methods, range(seeds), functions)]

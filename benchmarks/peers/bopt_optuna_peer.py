@@ -1,0 +1,33 @@
+"""Optuna's random search and TPE as a child process of the benchmark on synthetic functions: complete runs only.
+
+    python benchmarks/peers/bopt_optuna_peer.py < tasks.jsonl
+
+Defaults, in-memory storage; the first points are enqueued (they count among the 10 random trials TPE begins with).
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import optuna
+from bopt_task import Record, Task, first_complete, serve
+from optuna.distributions import FloatDistribution
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
+
+VERSIONS = {name: version(name) for name in ("optuna", "numpy", "scipy")}
+SAMPLERS: dict[str, type[BaseSampler]] = {"random": RandomSampler, "tpe": TPESampler}
+
+
+def search(record: Record, task: Task) -> None:
+    space = {f"x{i}": FloatDistribution(0.0, 1.0) for i in range(record.function.p)}
+    study = optuna.create_study(sampler=SAMPLERS[task["method"]](seed=task["seed"]))
+    for point in first_complete(task):
+        study.enqueue_trial(dict(zip(space, point, strict=True)))
+    while record.is_open:
+        trial = study.ask(space)
+        study.tell(trial, record.complete([trial.params[name] for name in space]))
+
+
+if __name__ == "__main__":
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    serve(search, VERSIONS)
