@@ -28,7 +28,7 @@ GROUPS = {
         "trial", "budget", "cost_knowledge", "current", "events", "history", "storage", "reading",
     ],
     "policies": ["policies"],
-    "study": ["chronicle", "opening", "study"],
+    "study": ["chronicle", "course", "opening", "study"],
     "package": [""],
     "problems": ["problems"],
     "runner": ["runner"],

@@ -16,25 +16,23 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from farthing.acquisitions.pareto import Front
-from farthing.budget import Budget, Charges, Ledger, amount_text
+from farthing.budget import Budget, Ledger
 from farthing.chronicle import Chronicle
 from farthing.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
+from farthing.course import Course
 from farthing.errors import (
-    BudgetSpent,
     InvalidArgument,
     NoTrial,
-    SpaceExhausted,
     StorageError,
     StudyEnded,
     StudyMismatch,
-    TargetReached,
     UnknownTrial,
 )
-from farthing.events import Asked, Charged, Dropped, Opened, Reported, Told, plain
+from farthing.events import Opened
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.opening import checked_space, first_event, opened, require_same, require_same_functions
-from farthing.policies import Policy, decide, describe, from_description, policy_of, recommend
+from farthing.policies import Policy, describe, from_description, policy_of, recommend
 from farthing.policies.fronts import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
 from farthing.space import Space
@@ -47,22 +45,7 @@ if TYPE_CHECKING:
 Objective = Callable[[Config], Any]
 Callback = Callable[["Study", Trial], Any]
 
-ACCOUNT_OF = {  # where a trial's cost goes
-    Status.COMPLETE: "evaluation",
-    Status.PAUSED: "evaluation",
-    Status.STOPPED: "evaluation",
-    Status.FAILED: "failed",
-    Status.INTERRUPTED: "interrupted",
-}
-
-
 KEEP_PAUSED = 32
-
-STATUS_AFTER = {
-    Decision.CONTINUE: Status.RUNNING,
-    Decision.PAUSE: Status.PAUSED,
-    Decision.STOP: Status.STOPPED,
-}
 
 
 class Study:
@@ -168,9 +151,10 @@ class Study:
         self, space: Space, policy: Policy, first: Opened, log: EventLog, knowledge: CostKnowledge
     ) -> None:  # fmt: skip
         self.space, self.policy, self.seed, self.maximize = space, policy, first.seed, first.maximize
-        self._start = [space.load_config(stored) for stored in first.start]
-        self._stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
+        start = [space.load_config(stored) for stored in first.start]
+        stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
         self._chronicle = Chronicle(log, space, first, knowledge)
+        self.course = Course(space, policy, first.seed, start, stop_at, self._chronicle)  # for runners
         self.stop_requested = False
 
     @property
@@ -190,94 +174,9 @@ class Study:
         """
         if n is not None and (not isinstance(n, int) or n < 1):
             raise InvalidArgument(f"ask: n must be a whole number of at least 1, got {n!r}")
-        proposals = self.propose(n or 1, dict)
+        proposals = self.course.propose(n or 1, dict)
         copies = [replace(proposal, config=dict(proposal.config)) for proposal in proposals]  # theirs to alter
         return copies[0] if n is None else copies
-
-    def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
-        """For runners: proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
-        self._decide_late()
-        self._require_open()
-        n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self._history.running)))
-        if n <= 0:
-            raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
-        proposals: list[Proposal] = []
-        while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead)):
-            proposals += some
-        if not proposals:
-            raise SpaceExhausted(f"all {len(self._history.trials)} allowed configurations were proposed")
-        return proposals
-
-    def _propose_some(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
-        """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
-        number, snapshot = self._history.asks, self.ledger.as_json()
-        proposals = self._again(n)
-        if proposals:
-            number -= 1  # not a new ask: what comes after must be what would have come without the interruption
-        else:
-            proposals = self._from_start(n) or self._from_policy(n, number)
-        if proposals:
-            spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
-            self._chronicle.record(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
-        return proposals
-
-    def _require_open(self) -> None:
-        if ended := self.ended:
-            raise ended
-
-    @property
-    def ended(self) -> StudyEnded | None:
-        """Why there will be no more proposals, or None."""
-        ledger = self.ledger
-        if unit := ledger.reached:
-            limit = amount_text(unit, ledger.budget.limits[unit])
-            return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
-        best = self._history.incumbent
-        if self._stop_at is not None and best is not None and best.value is not None and best.value <= self._stop_at:
-            return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
-        return None
-
-    def _again(self, n: int) -> list[Proposal]:
-        """Trials that were cut short go on under their number."""
-        return [_once_more(trial) for trial in self._history.cut_short[:n]]
-
-    def _decide_late(self) -> None:
-        """Of trials that were cut short right after a step, before it was decided what becomes of them: decide now."""
-        for trial in self._history.cut_short:
-            if not trial.undecided:
-                continue
-            then = replace(trial, status=Status.RUNNING, error=None, kept_step=len(trial.curve))
-            ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
-            outcome = self._after_step(self._history.with_trial(then), ledger, then)
-            ended_still = trial.status is Status.PAUSED and outcome.error is not None
-            if outcome.status is not Status.RUNNING and not ended_still:
-                asked = Asked(self._history.asks - 1, _once_more(trial), self.ledger.as_json())
-                self._chronicle.record(asked, self._told(trial.number, outcome, None, {}, {}))
-
-    def _from_start(self, n: int) -> list[Proposal]:
-        first = len(self._history.trials)
-        return [
-            Proposal(number, config, reason="given by start")
-            for number, config in enumerate(self._start[first : first + n], start=first)
-        ]
-
-    def _from_policy(self, n: int, ask: int) -> list[Proposal]:
-        rng = np.random.default_rng([self.seed, ask])
-        with one_blas_thread():
-            proposals = self.policy.propose(self.space, self._history, self.ledger, n, rng)
-        return [self._checked(proposal) for proposal in proposals]
-
-    def _checked(self, proposal: Proposal) -> Proposal:
-        """A paused trial goes on as the configuration it is, from where it can."""
-        if proposal.trial >= len(self._history.trials):
-            return proposal
-        trial = self._history.trials[proposal.trial]
-        if trial.status is not Status.PAUSED:
-            raise InvalidArgument(
-                f"policy {self.policy.name!r} proposed trial {trial.number}, which is {trial.status.value}: "
-                "only paused trials go on"
-            )
-        return replace(proposal, config=trial.config, start_step=trial.kept_step)
 
     def tell(
         self,
@@ -303,24 +202,8 @@ class Study:
             outcome = Outcome(Status.FAILED, error=str(failed))
         else:
             outcome = Outcome(Status.COMPLETE) if value is None else read_value(value, self.maximize)
-        return self.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
-
-    def record(
-        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
-        spent: Mapping[str, float], overhead: Charges | None = None,
-    ) -> Trial:  # fmt: skip
-        """For runners: an outcome that spent some units. A trial is one evaluation, an interrupted one none."""
-        self._chronicle.record(self._told(number, outcome, cost, attributes, spent, overhead))
-        return self._shown(self._history.trials[number])
-
-    def _told(
-        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
-        spent: Mapping[str, float], overhead: Charges | None = None,
-    ) -> Told:  # fmt: skip
-        counts = not self._history.trials[number].counted and outcome.status is not Status.INTERRUPTED
-        charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
-        told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
-        return Told(number, told, charges)
+        self.course.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
+        return self.trial(number)
 
     def report(
         self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
@@ -346,47 +229,10 @@ class Study:
         cost = None if cost is None else read_cost(cost)
         spent = {} if cost is None else {self.ledger.unit: cost}
         if outcome.value is None:
-            self.record(number, outcome, cost, attributes, spent)
+            self.course.record(number, outcome, cost, attributes, spent)
             return Decision.STOP
         trained = None if train_value is None else read_value(train_value, self.maximize).value
-        return self.record_step(number, Report(outcome.value, cost, trained, bool(saved), attributes), spent)
-
-    def record_step(
-        self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
-    ) -> Decision:
-        """For runners: a step that spent some units, and what to do after it."""
-        before = self._history.trials[number]
-        new = before.kept_step >= len(before.curve)
-        account = "evaluation" if new else "retrained"
-        report = replace(report, attributes=plain(report.attributes))
-        self._chronicle.record(Reported(number, report, {account: spent, **(overhead or {})}))
-        outcome = self._after_step(self._history, self.ledger, self._history.trials[number], new)
-        if outcome.status is Status.RUNNING:
-            return Decision.CONTINUE
-        self.record(number, outcome, None, {}, {})
-        return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
-
-    def _after_step(self, history: History, ledger: Ledger, trial: Trial, new: bool = True) -> Outcome:
-        """What becomes of a trial after its last step: complete at the end, at rest where the study ends, and else what
-        its policy says. That has no say on a step trained again, nor while nobody knows how long a training is.
-        """
-        if history.max_steps is not None and trial.kept_step >= history.max_steps:
-            return Outcome(Status.COMPLETE)
-        if (ended := self.ended) is not None:
-            return Outcome(Status.PAUSED, error=str(ended))
-        if history.max_steps is None:
-            return Outcome(Status.RUNNING)
-        if trial.kept_step == trial.until_step:
-            return Outcome(Status.PAUSED)
-        if not new:
-            return Outcome(Status.RUNNING)
-        rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
-        with one_blas_thread():
-            return Outcome(STATUS_AFTER[decide(self.policy, self.space, history, ledger, trial, rng)])
-
-    def drop(self, number: int, kept_step: int) -> None:
-        """For runners: a run that rests is not alive any more, and would go on from that step."""
-        self._chronicle.record(Dropped(number, kept_step))
+        return self.course.record_step(number, Report(outcome.value, cost, trained, bool(saved), attributes), spent)
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -411,13 +257,14 @@ class Study:
         """End the run after the trial that is being evaluated."""
         self.stop_requested = True
 
-    def charge(self, charges: Charges) -> None:
-        """For runners: amounts that belong to no trial."""
-        self._chronicle.record(Charged(charges))
-
     def begin_run(self) -> None:
         """For runners: forget a `stop` of an earlier run."""
         self.stop_requested = False
+
+    @property
+    def ended(self) -> StudyEnded | None:
+        """Why there will be no more proposals, or None."""
+        return self.course.ended
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -441,10 +288,6 @@ class Study:
         if not 0 <= number < len(self._history.trials):
             raise UnknownTrial(f"trial {number} was never asked for; there are {len(self._history.trials)}")
         return self._shown(self._history.trials[number])
-
-    def is_running(self, number: int) -> bool:
-        """Whether that trial is being evaluated."""
-        return self._history.trials[number].status is Status.RUNNING
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
@@ -586,14 +429,6 @@ def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
     except BaseException:
         log.close()
         raise
-
-
-def _once_more(trial: Trial) -> Proposal:
-    """A trial as it was asked for, from where it can go on."""
-    return Proposal(
-        trial.number, trial.config, trial.predicted_cost, trial.reason,
-        start_step=trial.kept_step, until_step=trial.until_step,
-    )  # fmt: skip
 
 
 def _row(trial: Trial) -> dict[str, Any]:

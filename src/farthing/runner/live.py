@@ -55,7 +55,7 @@ class LiveRuns:
         for trial in self._study.trials:
             resting = trial.status in (Status.PAUSED, Status.INTERRUPTED)
             if resting and trial.saved_step > 0 and not Checkpoints(self._folder(trial.number)):
-                self._study.drop(trial.number, 0)
+                self._study.course.drop(trial.number, 0)
         return self
 
     def __exit__(
@@ -63,7 +63,7 @@ class LiveRuns:
     ) -> None:
         kept = [(number, self._closed(number)) for number in list(self._paused)]
         for number, step in kept:
-            self._study.drop(number, step)
+            self._study.course.drop(number, step)
 
     def run_of(self, number: int, step: int, new: bool) -> Run:
         """What the objective may know. What an earlier study of the same name left is not this trial's."""
@@ -84,7 +84,7 @@ class LiveRuns:
         self._paused[training.run.trial] = training
         if len(self._paused) > self._most:
             worst = max(self._paused, key=self._loss)
-            self._study.drop(worst, self._closed(worst))
+            self._study.course.drop(worst, self._closed(worst))
 
     def _loss(self, number: int) -> tuple[float, int]:
         value = self._study.trial(number).value or 0.0

@@ -53,7 +53,7 @@ def run(
                 message = f"interrupted after {study.count()} trials{where}"
                 logger.warning(message)
                 shown.ended(message)
-        study.charge(meter.overhead())
+        study.course.charge(meter.overhead())
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +70,14 @@ class _Trials:
     def next(self) -> Trial:
         """Ask, evaluate, tell; for an iterative learner until it ends or is paused."""
         known = self.study.count()
-        (proposal,) = self.study.propose(1, self.meter.overhead)
+        (proposal,) = self.study.course.propose(1, self.meter.overhead)
         self.shown.asked(proposal)
         self.meter.begin()
         try:
             begun = self.live.resume(proposal.trial) or self._begun(proposal, proposal.trial >= known)
             trial = self._recorded(proposal.trial, begun) if isinstance(begun, Evaluation) else self._trained(begun)
         except BaseException:
-            if self.study.is_running(proposal.trial):
+            if self.study.course.is_running(proposal.trial):
                 self._recorded(proposal.trial, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted")))
             raise
         if trial.status is Status.FAILED:
@@ -145,18 +145,18 @@ class _Trials:
         if trained is not None:
             trained = read_value(trained, self.study.maximize).value
         report = Report(step.outcome.value, spent.get(unit), trained, saved, rest)
-        decision = self.study.record_step(number, report, spent, self.meter.due())
+        decision = self.study.course.record_step(number, report, spent, self.meter.due())
         self._require_cost(spent, number)
         return decision
 
     def _recorded(self, number: int, evaluation: Evaluation) -> Trial:
         spent, unit = self.meter.spent(evaluation.cost), self.study.ledger.unit
-        trial = self.study.record(
+        self.study.course.record(
             number, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, self.meter.due()
         )
-        if trial.status is not Status.INTERRUPTED:
+        if evaluation.outcome.status is not Status.INTERRUPTED:
             self._require_cost(spent, number)
-        return trial
+        return self.study.trial(number)
 
     def _require_cost(self, spent: Mapping[str, float], number: int) -> None:
         unit = self.study.ledger.unit
