@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 .PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
 	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy \
-	bench-bopt-synthetic bench-asks clean help
+	bench-bopt-synthetic bench-bopt-curves bench-asks clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench-levels   where rules end the fast period of real training curves"
 	@echo "make bench-bopt-toy the joint surrogate of two levels on the paper's toy and on synthetic functions"
 	@echo "make bench-bopt-synthetic  two levels on synthetic functions beside EQIE, TPE, BOHB and SMAC (QUICK=1: short)"
+	@echo "make bench-bopt-curves     two levels on real learners, live (QUICK=1: short; MNIST=FILE.npz or MNIST=fetch)"
 	@echo "make bench-asks     what an ask takes under each policy, one and in batches (QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
@@ -67,6 +68,9 @@ bench-bopt-toy: .venv/demo.stamp
 
 bench-bopt-synthetic: .venv/demo.stamp
 	$(BIN)/python benchmarks/bopt_synthetic.py
+
+bench-bopt-curves: .venv/demo.stamp
+	$(BIN)/python benchmarks/bopt_curves.py $(if $(MNIST),--mnist $(MNIST))
 
 bench-asks: .venv/demo.stamp
 	$(BIN)/python benchmarks/asks.py
