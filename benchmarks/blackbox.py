@@ -36,7 +36,7 @@ BAR_POLICIES = ("cei", "carbo")
 BATCH_POLICY, BATCH_SEEDS = "carbo", 1  # a run with four times the budget takes minutes
 HALF = 0.5
 QUICK_TABLES = ("mlp_car", "mlp_vehicle", "fcnet_protein_structure")
-QUICK_METHODS = ("random", "tpe", "gpsampler", "ei", "cei")
+QUICK_METHODS = ("random", "tpe", "gpsampler", "ei", "cei", "carbo")
 QUICK_MOST = 150
 GROUPS = {"all": TABLES, "choosing": CHOOSING, "held_out": HELD_OUT}
 
