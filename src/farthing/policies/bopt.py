@@ -20,9 +20,9 @@ between the levels in place of the fixed s.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,9 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, units
 from farthing.policies import levels
 from farthing.policies.fresh import FreshSpace
+from farthing.policies.two_levels import Run, TwoLevels
 from farthing.space import Space
-from farthing.surrogates import cost_choice, gp, log_cost, two_fidelity
-from farthing.surrogates.log_cost import CostModel
+from farthing.surrogates import gp
 from farthing.trial import Config, Decision, Proposal, Status, Trial
 
 Array = NDArray[np.float64]
@@ -47,7 +47,6 @@ Array = NDArray[np.float64]
 INITIAL = 4  # complete trainings of the design
 FIRST_RATIO = 2  # new configurations for each of them, as in the paper
 MOST_RATIO = 8
-TAME = 3.0  # interquartile ranges above the upper quartile at which a value is cut: diverged runs say no more than bad
 ANCHORS = 3
 SOFTNESS = 0.01  # of the spread of the values
 
@@ -144,61 +143,6 @@ class BOPT:
         return proposals
 
 
-@dataclass(frozen=True)
-class Run:
-    """A trial at its levels."""
-
-    trial: Trial
-    fast: float  # y_e
-    complete: float | None  # y_c
-    fast_cost: float | None
-    complete_cost: float | None  # of the rest, after the fast period
-
-    @classmethod
-    def of(cls, policy: BOPT, trial: Trial, max_steps: int | None) -> Run | None:
-        """None while its fast period lasts. What was told without any report has had both."""
-        if trial.status is Status.COMPLETE and not len(trial.curve) and trial.value is not None:
-            return cls(trial, trial.value, trial.value, trial.cost, None)
-        step = policy.fast_end(trial, max_steps)
-        if step is None or step > len(trial.curve):
-            return None
-        ended = trial.status in (Status.COMPLETE, Status.STOPPED)
-        values, costs = np.array(trial.curve.values), [cost or 0.0 for cost in trial.curve.costs]
-        at = _best if policy.level == "best" else _last
-        known = any(cost is not None for cost in trial.curve.costs)
-        return cls(
-            trial, at(values[:step]), at(values) if ended else None,
-            sum(costs[:step]) if known else None, sum(costs[step:]) if known and ended else None,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Scale:
-    """One affine map for the values of both levels, after a cut that tames diverged runs."""
-
-    unit: float  # the largest size, divided by first so that nothing overflows
-    cut: float
-    centre: float
-    spread: float
-
-    @classmethod
-    def of(cls, values: Array) -> Scale:
-        unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
-        z = values / unit
-        low, middle, high = np.percentile(z, [25, 50, 75])
-        cut = float(high + TAME * (high - low)) if high > low else float(z.max())
-        spread = float(np.std(np.minimum(z, cut)))
-        return cls(unit, cut, float(middle), spread if spread > 1e-12 else 1.0)
-
-    def __call__(self, values: Array) -> Array:
-        return np.asarray((np.minimum(values / self.unit, self.cut) - self.centre) / self.spread)
-
-    @property
-    def reach(self) -> float:
-        """How far above 0 the cut is, in spreads."""
-        return self.cut / self.spread
-
-
 @dataclass(frozen=True, eq=False)
 class State:
     """All that decides about the next proposal."""
@@ -209,32 +153,33 @@ class State:
     ledger: Ledger
     rng: np.random.Generator
     fresh: FreshSpace
-    runs: list[Run]
+    known: TwoLevels
     begun: int  # configurations begun, those proposed just now included
     completing: frozenset[int]  # trials on their way to completion
     pending: Array  # (k, f) features of what is in its fast period
-    fits: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, policy: BOPT, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> State:
-        runs = [run for trial in history.trials if (run := Run.of(policy, trial, history.max_steps)) is not None]
+        steps = history.max_steps
+        ended = (Run.of(trial, policy.fast_end(trial, steps), policy.level) for trial in history.trials)
+        runs = [run for run in ended if run is not None]
         seen = {run.trial.number for run in runs}
         running = [trial for trial in history.running if trial.number not in seen]
         completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)
         pending = space.features(units(running, len(space)))
+        known = TwoLevels(
+            space, runs, steps, history.fits.get("bopt"), policy.surrogate, policy.bias, policy.level, policy.rho
+        )  # fmt: skip
         fresh = FreshSpace(space, history)
-        return cls(policy, space, history, ledger, rng, fresh, runs, len(history.trials), completing, pending)
+        return cls(policy, space, history, ledger, rng, fresh, known, len(history.trials), completing, pending)
 
     def with_running(self, proposal: Proposal) -> State:
         """As if the proposal were running."""
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
         if proposal.trial < len(self.history.trials):
-            return self._with(ledger=ledger, completing=self.completing | {proposal.trial})
+            return replace(self, ledger=ledger, completing=self.completing | {proposal.trial})
         x = self.space.features(self.space.encode(proposal.config)[None, :])
-        return self._with(ledger=ledger, begun=self.begun + 1, pending=np.concatenate([self.pending, x]))
-
-    def _with(self, **changes: Any) -> State:
-        return replace(self, **changes)
+        return replace(self, ledger=ledger, begun=self.begun + 1, pending=np.concatenate([self.pending, x]))
 
     def next(self) -> Proposal | None:
         """A new configuration, or a paused one to complete."""
@@ -242,7 +187,7 @@ class State:
         if self.begun < outer:
             return self._new(self._designed(), "initial design, trained to the end of its fast period")
         if not self.paused:
-            return self._searched() or None
+            return self._searched()
         if self.completed < self.policy.initial:
             return self._resumed(self._of_design(), "initial design, trained completely")
         if self._completes_next():
@@ -253,17 +198,17 @@ class State:
 
     @property
     def paused(self) -> list[Run]:
-        resting = [run for run in self.runs if run.trial.status is Status.PAUSED]
+        resting = [run for run in self.known.runs if run.trial.status is Status.PAUSED]
         return [run for run in resting if run.trial.number not in self.completing]
 
     @property
     def completed(self) -> int:
-        return sum(run.complete is not None for run in self.runs) + len(self.completing)
+        return sum(run.complete is not None for run in self.known.runs) + len(self.completing)
 
     def _completes_next(self) -> bool:
         """Whether it is the turn of a complete training: after s new ones, or when none would fit after a new one."""
-        cheapest = min(self._rest_cost(run) for run in self.paused)
-        if self._is_limited and self._new_cost() + cheapest > self._left >= cheapest:
+        cheapest = min(self.known.rest_cost(run) for run in self.paused)
+        if self._is_limited and self.known.new_cost() + cheapest > self._left >= cheapest:
             return True
         if self.policy.joint:
             return self._joint_choice()
@@ -275,9 +220,9 @@ class State:
         """s: as given, else half the measured ratio of the costs of the levels, at least 1 and below that ratio."""
         if self.policy.s is not None:
             return self.policy.s
-        if self._rest_ratio is None:
+        if self.known.rest_ratio is None:
             return FIRST_RATIO
-        measured = 1.0 + self._rest_ratio
+        measured = 1.0 + self.known.rest_ratio
         return int(np.clip(round(measured / 2.0), 1, max(min(np.ceil(measured) - 1, MOST_RATIO), 1)))
 
     # -- what it costs -----------------------------------------------------------------------------------------------
@@ -289,30 +234,6 @@ class State:
     @property
     def _left(self) -> float:
         return self.ledger.remaining - self.ledger.committed
-
-    def _new_cost(self) -> float:
-        """What a new configuration costs to the end of its fast period: the median so far."""
-        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
-        return float(np.median(known)) if known else 0.0
-
-    def _rest_cost(self, run: Run) -> float:
-        """What a paused run costs from where it can go on to the end: what has to be trained again, and the rest in the
-        ratio of the levels' costs so far, before there is one at its own cost per step."""
-        trial, max_steps = run.trial, self.history.max_steps
-        costs = [cost or 0.0 for cost in trial.curve.costs]
-        if run.fast_cost is None or max_steps is None:
-            return 0.0
-        again = sum(costs[trial.kept_step :])
-        if self._rest_ratio is not None:
-            spent = sum(costs) - run.fast_cost
-            return again + max(self._rest_ratio * run.fast_cost - spent, 0.0)
-        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
-
-    @cached_property
-    def _rest_ratio(self) -> float | None:
-        """Cost of what follows the fast period over that of the fast period."""
-        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
-        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
 
     # -- proposals ---------------------------------------------------------------------------------------------------
 
@@ -328,14 +249,14 @@ class State:
         return inner[0] if inner else min(self.paused, key=lambda run: run.fast)
 
     def _searched(self) -> Proposal | None:
-        if len(self.runs) < 2:
+        if len(self.known.runs) < 2:
             return self._new(self.fresh.claim_any(self.rng), "drawn at random: nothing is known yet")
         reason = "lowest confidence bound of the first level"
         return self._new(self.fresh.claim_or_any(self._ranked_new(), self.rng), reason)
 
     def _best_paused(self) -> Proposal:
         paused = self.paused
-        fitting = [run for run in paused if self._rest_cost(run) <= self._left] if self._is_limited else paused
+        fitting = [run for run in paused if self.known.rest_cost(run) <= self._left] if self._is_limited else paused
         some = fitting or paused
         best = int(np.argmax(self._utility_of_completing(some)))
         return self._resumed(some[best], f"most promising of {len(paused)} paused trainings")
@@ -343,91 +264,41 @@ class State:
     def _new(self, config: Config | None, reason: str) -> Proposal | None:
         if config is None:
             return None
-        return Proposal(self.begun, config, self._new_cost() or None, reason, self._found)
+        return Proposal(self.begun, config, self.known.new_cost() or None, reason, self.known.fits)
 
     def _resumed(self, run: Run, reason: str) -> Proposal:
         trial = run.trial
-        cost = self._rest_cost(run) or None
-        return Proposal(trial.number, trial.config, cost, reason, self._found, start_step=trial.kept_step)
+        cost = self.known.rest_cost(run) or None
+        return Proposal(trial.number, trial.config, cost, reason, self.known.fits, start_step=trial.kept_step)
 
     # -- models ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _scale(self) -> Scale:
-        return Scale.of(np.array([run.fast for run in self.runs]))
-
-    def _scaled(self, values: Sequence[float]) -> Array:
-        return self._scale(np.array(values, dtype=np.float64))
-
-    @cached_property
-    def model(self) -> two_fidelity.TwoFidelity:
-        """The joint surrogate of both levels, pending runs at their expected values."""
-        X = self._features(self.runs)
-        both = [i for i, run in enumerate(self.runs) if run.complete is not None]
-        y_e = self._scaled([run.fast for run in self.runs])
-        y_c = self._scaled([self.runs[i].complete or 0.0 for i in both])
-        stored = self.history.fits.get("bopt")
-        warm = two_fidelity.Hyperparameters.from_json(stored) if stored else None
-        return two_fidelity.fit(
-            X, y_e, X[both], y_c, self.space.groups, bounds=self._bounds(), rho=self.policy.rho,
-            bias=self.policy.bias, warm=warm,
-        )  # fmt: skip
-
-    def _features(self, runs: Sequence[Run]) -> Array:
-        return self.space.features(units([run.trial for run in runs], len(self.space)))
-
-    def _bounds(self) -> tuple[float, float] | Literal["learned"]:
-        if self.policy.surrogate == "dgp" and self.policy.bias == "truncated":
-            return (-np.inf, np.inf)
-        if self.policy.level == "last":
-            return "learned"
-        lowest = min(run.fast if run.complete is None else run.complete for run in self.runs)
-        return (-self._scale.reach if lowest >= 0.0 and self._scale.reach > 0.0 else -np.inf, 0.0)
-
-    @cached_property
     def _low(self) -> gp.GP:
         """The process of the first level, conditioned on pending runs as if they had their mean."""
-        low = self.model.low
+        low = self.known.model.low
         return low if not len(self.pending) else low.condition(self.pending, low.mean_at(self.pending))
 
-    @property
-    def _found(self) -> dict[str, Any]:
-        return {"bopt": self.model.hyperparameters.as_json()} if "model" in self.__dict__ else {}
-
     def _ranked_new(self) -> Array:
-        best = np.argsort([run.fast for run in self.runs], kind="stable")[:ANCHORS]
-        anchors = units([self.runs[i].trial for i in best], len(self.space))
+        best = np.argsort([run.fast for run in self.known.runs], kind="stable")[:ANCHORS]
+        anchors = units([self.known.runs[i].trial for i in best], len(self.space))
         return np.asarray(maximize(self._acquisition(), self.fresh, anchors, self.rng, self.fresh.listed()).U)
 
     def _acquisition(self) -> Acquisition:
-        level = self._low if self.policy.aim == "fast" else self.model
-        bound = ConfidenceBound(level, width(len(self.space), len(self.runs)))
-        if not self.policy.per_cost or self._fast_cost_model is None:
+        level = self._low if self.policy.aim == "fast" else self.known.model
+        bound = ConfidenceBound(level, width(len(self.space), len(self.known.runs)))
+        if not self.policy.per_cost or self.known.fast_cost_model is None:
             return bound
-        target = float(min(self._scaled([run.fast for run in self.runs])))
-        return PerCost(LogOptimism(bound, target, SOFTNESS), self._fast_cost_model, 1.0)
-
-    @cached_property
-    def _fast_cost_model(self) -> CostModel | None:
-        """t_e(x): what the fast period costs."""
-        known = [run for run in self.runs if run.fast_cost is not None]
-        if not known:
-            return None
-        b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
-        return cost_choice.choose(self._features(known), b, self.space.groups, self.space.ratios).model
+        target = float(min(self.known.scaled([run.fast for run in self.known.runs])))
+        return PerCost(LogOptimism(bound, target, SOFTNESS), self.known.fast_cost_model, 1.0)
 
     def _utility_of_completing(self, runs: Sequence[Run]) -> Array:
         """phi_c of paused runs, or what it may gain per cost."""
-        bound = ConfidenceBound(self.model, width(len(self.space), max(self.completed, 1)))
+        bound = ConfidenceBound(self.known.model, width(len(self.space), max(self.completed, 1)))
         if not (self.policy.per_cost or self.policy.joint):
-            return bound(self._features(runs))
-        gain = LogOptimism(bound, self._target, SOFTNESS)(self._features(runs))
-        return np.asarray(gain - np.log([max(self._rest_cost(run), 1e-300) for run in runs]))
-
-    @property
-    def _target(self) -> float:
-        """The best complete value so far."""
-        return float(min(self._scaled([run.complete for run in self.runs if run.complete is not None] or [0.0])))
+            return bound(self.known.features(runs))
+        gain = LogOptimism(bound, self.known.target, SOFTNESS)(self.known.features(runs))
+        return np.asarray(gain - np.log([max(self.known.rest_cost(run), 1e-300) for run in runs]))
 
     def _joint_choice(self) -> bool:
         """Whether the best paused run gains more per cost than the best new configuration, both seen at completion."""
@@ -435,17 +306,9 @@ class State:
         U = self._ranked_new()[:1]
         if not len(U):
             return True
-        bound = ConfidenceBound(self.model, width(len(self.space), max(self.completed, 1)))
-        gain = float(LogOptimism(bound, self._target, SOFTNESS)(self.space.features(U))[0])
-        return bool(paused >= gain - np.log(max(self._new_cost(), 1e-300)))
-
-
-def _best(values: Array) -> float:
-    return float(values.min())
-
-
-def _last(values: Array) -> float:
-    return float(values[-1])
+        bound = ConfidenceBound(self.known.model, width(len(self.space), max(self.completed, 1)))
+        gain = float(LogOptimism(bound, self.known.target, SOFTNESS)(self.space.features(U))[0])
+        return bool(paused >= gain - np.log(max(self.known.new_cost(), 1e-300)))
 
 
 def _train_values(trial: Trial) -> Array | None:
