@@ -15,15 +15,15 @@ import statistics
 import time
 from collections.abc import Callable
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-os.environ.update(dict.fromkeys(THREADS, "1"))  # before NumPy is imported
+from environments import THREAD_LIMITS, quick
 
-import numpy as np  # noqa: E402
+os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 
-import farthing as ft  # noqa: E402
-from documents import machine, machine_text, table, verdict, write  # noqa: E402
-from environments import quick  # noqa: E402
-from farthing.policies.levels import Share  # noqa: E402
+import numpy as np
+
+import farthing as ft
+from documents import machine, machine_text, table, verdict, write
+from farthing.policies.levels import Share
 
 OBSERVATIONS, DIMENSIONS = 200, 7
 POLICIES = ("ei", "eipu", "ei_cool", "cei", "carbo")

@@ -7,16 +7,14 @@ Runs in the environment of the peers, which has matplotlib.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
+from figures import bare, command, legend, ticks
 
 Array = NDArray[np.float64]
 
@@ -52,25 +50,20 @@ def draw(axes: Axes, data: dict[str, Any], title: str, tables: list[str]) -> Non
     axes.set_xlabel("share of the budget spent, %")
     axes.set_yscale("log")
     axes.set_xlim(0, 100)
-    ticks = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(*ticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0]))
     axes.minorticks_off()
-    axes.grid(color="#e4e4e4", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes)
 
 
-def main(source: Path, target: Path) -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+def make(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
     panels = figure.subplots(1, len(data["groups"]), sharey=True, squeeze=False)[0]
     for axes, (title, tables) in zip(panels, data["groups"].items(), strict=True):
         draw(axes, data, title, tables)
     panels[0].set_ylabel("mean normalised regret")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=120)
+    legend(figure, panels[0])
+    return figure
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    command(make)

@@ -17,18 +17,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-os.environ.update(dict.fromkeys(THREADS, "1"))  # before NumPy is imported
+from environments import THREAD_LIMITS, quick
 
-import time  # noqa: E402
-import warnings  # noqa: E402
+os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+import time
+import warnings
 
-import farthing as ft  # noqa: E402
-from documents import machine, machine_text, table, verdict, write  # noqa: E402
-from environments import quick  # noqa: E402
+import numpy as np
+from numpy.typing import NDArray
+
+import farthing as ft
+from documents import machine, machine_text, table, verdict, write
 
 Array = NDArray[Any]
 Data = tuple[Array, Array, Array, Array]  # X, y to train on, and to validate

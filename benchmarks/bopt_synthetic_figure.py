@@ -7,16 +7,14 @@ Runs in the environment of the peers, which has matplotlib.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+
+from figures import bare, command, legend
 
 Array = NDArray[np.float64]
 
@@ -57,13 +55,10 @@ def draw(axes: Axes, part: dict[str, Any], methods: dict[str, Any]) -> None:
     axes.set_title(part["title"], fontsize=10)
     axes.set_yscale("log")
     axes.set_xlim(part["first"], part["budget"])
-    axes.grid(color="#e4e4e4", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes)
 
 
-def main(source: Path, target: Path) -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+def make(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9.5, 6.4), layout="constrained")
     panels = figure.subplots(2, 2)
     for axes, part in zip(panels.flat, data["functions"].values(), strict=True):
@@ -72,10 +67,9 @@ def main(source: Path, target: Path) -> None:
         axes.set_ylabel("mean simple regret")
     for axes in panels[-1]:
         axes.set_xlabel("cost spent")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=120)
+    legend(figure, panels[0, 0])
+    return figure
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    command(make)

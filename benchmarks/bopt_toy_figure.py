@@ -7,15 +7,13 @@ Runs in the environment of the peers, which has matplotlib.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from figures import bare, command, legend
 
 STYLES: dict[str, tuple[str, Any, float]] = {  # colour, dash, width
     "GP-TGP": ("#c0392b", (0, (5, 1.5)), 2.0),
@@ -39,21 +37,17 @@ def draw(axes: Axes, data: dict[str, Any], kernel: str) -> None:
     axes.set_title(data["kernels"][kernel], fontsize=10)
     axes.set_xlabel("x")
     axes.set_xlim(-0.02, 1.02)
-    axes.grid(color="#e4e4e4", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes)
 
 
-def main(source: Path, target: Path) -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+def make(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(9.5, 4.0), layout="constrained")
     panels = figure.subplots(1, len(data["curves"]), sharey=True, squeeze=False)[0]
     for axes, kernel in zip(panels, data["curves"], strict=True):
         draw(axes, data, kernel)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=120)
+    legend(figure, panels[0])
+    return figure
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    command(make)

@@ -7,15 +7,13 @@ Runs in the environment of the timed fits, which has matplotlib.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from figures import bare, command, legend, ticks
 
 STYLES: dict[str, tuple[str, str, float]] = {  # colour, dash, width
     "auto": ("#7a1f2b", "solid", 2.4),
@@ -37,8 +35,7 @@ def _axes(axes: Axes, sizes: list[int], title: str) -> None:
     axes.set_xscale("log")
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.minorticks_off()
-    axes.grid(color="#e4e4e4", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes)
 
 
 def draw_errors(axes: Axes, data: dict[str, Any], title: str, curves: dict[str, list[list[float]]]) -> None:
@@ -51,8 +48,7 @@ def draw_errors(axes: Axes, data: dict[str, Any], title: str, curves: dict[str, 
         if model == "auto":
             axes.fill_between(data["sizes"], low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_yscale("log")
-    ticks = [0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(*ticks([0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5]))
     axes.minorticks_off()
 
 
@@ -67,9 +63,7 @@ def draw_ratios(axes: Axes, data: dict[str, Any]) -> None:
     axes.set_ylabel("RMSE ratio (geometric mean)")
 
 
-def main(source: Path, target: Path) -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+def make(data: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(12.5, 4.2), layout="constrained")
     panels = figure.subplots(1, 3)
     titles = list(data["panels"])
@@ -77,10 +71,9 @@ def main(source: Path, target: Path) -> None:
         draw_errors(axes, data, title, data["panels"][title])
     draw_ratios(panels[1], data)
     panels[0].set_ylabel("RMSE of log cost (geometric mean)")
-    handles, labels = panels[2].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False)
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
+    legend(figure, panels[2])
+    return figure
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    command(make, dpi=110)

@@ -7,15 +7,13 @@ Runs in the environment of the timed fits, which has matplotlib.
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from figures import bare, command, ticks
 
 COLOURS = {"offline": "#5b7f3a", "gp": "#1f5fa8", "line-3": "#c08a2b", "auto": "#7a1f2b", "prior": "#8a5a9e"}
 LEFT_OUT = "XGBoost ("  # all of XGBoost: its two parts are drawn
@@ -38,24 +36,20 @@ def draw(axes: Axes, data: dict[str, Any], title: str, tasks: list[str]) -> None
     axes.set_title(title, fontsize=10)
     axes.set_xlabel("RMSE of log cost")
     axes.set_xscale("log")
-    ticks = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks(*ticks([0.1, 0.2, 0.5, 1.0, 2.0, 5.0]))
     axes.minorticks_off()
-    axes.grid(color="#e4e4e4", linewidth=0.6, axis="x")
-    axes.spines[["top", "right"]].set_visible(False)
+    bare(axes, axis="x")
 
 
-def main(source: Path, target: Path) -> None:
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+def make(data: dict[str, Any]) -> Figure:
     shown = {title: tasks for title, tasks in data["groups"].items() if not title.startswith(LEFT_OUT)}
     figure = Figure(figsize=(11.5, 6.2), layout="constrained")
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, (title, tasks) in zip(panels, shown.items(), strict=True):
         draw(axes, data, title, tasks)
     panels[0].set_ylim(len(data["methods"]) + 0.6, 0.4)  # the first method on top
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
+    return figure
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    command(make, dpi=110)

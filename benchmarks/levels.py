@@ -10,7 +10,6 @@ as they would during training. One process, one thread; seconds are processor se
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -488,13 +487,12 @@ MARKS = {  # colour, marker, size
 }
 
 
-def draw(source: Path, target: Path) -> None:
+def drawn(data: dict[str, Any]) -> Any:
     """The shown curves with a mark where each rule ends; rules that let it run to the end have none."""
-    import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "farthing", "font.size": 9})
-    data = json.loads(source.read_text())
+    from figures import bare
+
     figure = Figure(figsize=(12.5, 8.0), layout="constrained")
     for axes, curve in zip(figure.subplots(3, 4).flat, data["shown"], strict=True):
         values = np.array(curve["values"])
@@ -507,12 +505,11 @@ def draw(source: Path, target: Path) -> None:
         axes.axvline(len(values) / 3, color="#c4c4c4", linewidth=0.8, linestyle="dashed")
         axes.set_title(curve["title"], fontsize=9)
         axes.set_ylim(bottom=0)
-        axes.grid(color="#e4e4e4", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
+        bare(axes)
     figure.supxlabel("steps (dashed: a third of max_steps)", fontsize=9)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(MARKS), frameon=False)
-    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
+    return figure
 
 
 def main() -> None:
@@ -533,6 +530,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--figure"]:
-        draw(Path(sys.argv[2]), Path(sys.argv[3]))
+        from figures import draw
+
+        draw(Path(sys.argv[2]), Path(sys.argv[3]), drawn, dpi=110)
     else:
         main()
