@@ -2,8 +2,8 @@
 
 A budget may limit several units at once; the first limit reached ends the study. One of them, `Budget.unit`, is the
 unit that the cost of an evaluation is counted and modelled in. The ledger is computed from the charges of the event
-log and nothing else: accounts (evaluation, failed, interrupted, optimiser, and retrained for steps of training that
-had to be done again), each an amount per unit.
+log and nothing else: accounts (evaluation, failed, killed, interrupted, optimiser, and retrained for steps of training
+that had to be done again), each an amount per unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from farthing.errors import InvalidBudget
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 
-ACCOUNTS = ("evaluation", "retrained", "failed", "interrupted", "optimiser")
+ACCOUNTS = ("evaluation", "retrained", "failed", "killed", "interrupted", "optimiser")
 ACCEPTED = 'accepted: "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(days?|hours?|minutes?|min|seconds?|sec|d|h|m|s)\s*)")
@@ -212,7 +212,7 @@ class Ledger:
         return math.fsum(amounts.get(unit, 0.0) for amounts in self.accounts.values())
 
     def account(self, name: str, unit: str | None = None) -> float:
-        """Spent on one of evaluation, failed, interrupted, optimiser."""
+        """Spent on one of ACCOUNTS."""
         return self.accounts.get(name, {}).get(unit or self.unit, 0.0)
 
     @property

@@ -26,6 +26,7 @@ ACCOUNT_OF = {  # where a trial's cost goes
     Status.PAUSED: "evaluation",
     Status.STOPPED: "evaluation",
     Status.FAILED: "failed",
+    Status.KILLED: "killed",
     Status.INTERRUPTED: "interrupted",
 }
 

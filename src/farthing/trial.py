@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Config = dict[str, Any]
 
+OUT_OF_BUDGET = "killed: the budget is spent"  # of a trial that was killed for no fault of its own
+
 
 class Status(StrEnum):
     """Where a trial stands."""
@@ -24,6 +26,7 @@ class Status(StrEnum):
     COMPLETE = "complete"
     STOPPED = "stopped"  # an iterative learner that will not go on
     FAILED = "failed"
+    KILLED = "killed"  # at a limit: it would have cost more than it did
     INTERRUPTED = "interrupted"
 
 
@@ -126,3 +129,13 @@ class Trial:
     undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
     key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
     unit: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,)
+
+    @property
+    def unsuccessful(self) -> bool:
+        """Whether it ended without a value by its own doing: it raised, died, or went past a limit of trials."""
+        return self.status is Status.FAILED or (self.status is Status.KILLED and self.error != OUT_OF_BUDGET)
+
+    @property
+    def censored(self) -> bool:
+        """Whether its cost is only what was spent until it was cut short: complete, it would cost more."""
+        return self.status in (Status.KILLED, Status.INTERRUPTED)

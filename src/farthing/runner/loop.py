@@ -14,10 +14,10 @@ from farthing.current import inside
 from farthing.errors import InvalidArgument, InvalidBudget, StudyEnded
 from farthing.reading import read_value
 from farthing.runner.checkpoints import Checkpoints
+from farthing.runner.clock import Clock
 from farthing.runner.evaluate import Evaluation, evaluate, failure, read
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.live import LiveRuns, Training
-from farthing.runner.meters import Meter
 from farthing.runner.progress import Progress, progress_for
 from farthing.study import Callback, Objective, Study
 from farthing.trial import Decision, Outcome, Proposal, Report, Status, Trial
@@ -35,11 +35,11 @@ def run(
         raise InvalidArgument(f"objective: expected a function of a config, got {type(objective).__name__}")
     if isinstance(keep_paused, bool) or not isinstance(keep_paused, int) or keep_paused < 0:
         raise InvalidArgument(f"keep_paused: expected a whole number of at least 0, got {keep_paused!r}")
-    meter = Meter(study)
+    clock = Clock(study)
     study.begin_run()
     with progress_for(study, progress) as shown, Interrupts() as interrupts:
-        with LiveRuns(study, keep_paused, meter.left) as live:
-            trials = _Trials(study, objective, meter, shown, interrupts, live)
+        with LiveRuns(study, keep_paused, clock.left) as live:
+            trials = _Trials(study, objective, clock, shown, interrupts, live)
             try:
                 while not study.stop_requested:
                     trial = trials.next()
@@ -53,7 +53,7 @@ def run(
                 message = f"interrupted after {study.count()} trials{where}"
                 logger.warning(message)
                 shown.ended(message)
-        study.course.charge(meter.overhead())
+        study.course.charge(clock.overhead())
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class _Trials:
 
     study: Study
     objective: Objective
-    meter: Meter
+    clock: Clock
     shown: Progress
     interrupts: Interrupts
     live: LiveRuns
@@ -70,9 +70,9 @@ class _Trials:
     def next(self) -> Trial:
         """Ask, evaluate, tell; for an iterative learner until it ends or is paused."""
         known = self.study.count()
-        (proposal,) = self.study.course.propose(1, self.meter.overhead)
+        (proposal,) = self.study.course.propose(1, self.clock.overhead)
         self.shown.asked(proposal)
-        self.meter.begin()
+        self.clock.begin()
         try:
             begun = self.live.resume(proposal.trial) or self._begun(proposal, proposal.trial >= known)
             trial = self._recorded(proposal.trial, begun) if isinstance(begun, Evaluation) else self._trained(begun)
@@ -130,7 +130,7 @@ class _Trials:
             if decision is not Decision.CONTINUE:
                 return self.study.trial(number)
             self.shown.stepped()
-            self.meter.begin()
+            self.clock.begin()
 
     def _ended(self, number: int) -> Evaluation:
         if len(self.study.trial(number).curve):
@@ -138,21 +138,21 @@ class _Trials:
         return Evaluation(Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing"))
 
     def _reported(self, number: int, step: Evaluation, saved: bool) -> Decision:
-        spent, unit = self.meter.spent(step.cost), self.study.ledger.unit
+        spent, unit = self.clock.spent(step.cost), self.study.ledger.unit
         assert step.outcome.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
         if trained is not None:
             trained = read_value(trained, self.study.maximize).value
         report = Report(step.outcome.value, spent.get(unit), trained, saved, rest)
-        decision = self.study.course.record_step(number, report, spent, self.meter.due())
+        decision = self.study.course.record_step(number, report, spent, self.clock.due())
         self._require_cost(spent, number)
         return decision
 
     def _recorded(self, number: int, evaluation: Evaluation) -> Trial:
-        spent, unit = self.meter.spent(evaluation.cost), self.study.ledger.unit
+        spent, unit = self.clock.spent(evaluation.cost), self.study.ledger.unit
         self.study.course.record(
-            number, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, self.meter.due()
+            number, evaluation.outcome, spent.get(unit), evaluation.attributes, spent, self.clock.due()
         )
         if evaluation.outcome.status is not Status.INTERRUPTED:
             self._require_cost(spent, number)

@@ -1,4 +1,4 @@
-"""What an evaluation spent, measured around it."""
+"""Wall-clock time of a run, divided between objective and optimiser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from farthing.budget import Charges
 from farthing.study import Study
 
 
-class Meter:
+class Clock:
     """Wall-clock time of a run, from a clock that never goes backwards, divided without rest.
 
     What passes between `begin` and `spent` is the objective's, all the rest the optimiser's: that is due until it is
