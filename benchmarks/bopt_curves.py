@@ -6,15 +6,21 @@
     QUICK=1 python benchmarks/bopt_curves.py             one learner, two seeds; prints only
 
 Cost is the processor time of a step, value the error on a validation half. Both policies start from the same four
-configurations with the same seed. Two processes, one thread each.
+configurations with the same seed. Two processes, one thread each. Finished runs are kept in benchmarks/cache, under the
+code of the policies, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 from environments import THREAD_LIMITS, quick
@@ -28,15 +34,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 import farthing as ft
+from bopt_synthetic_runs import CACHE, code_of, sources
 from documents import machine, machine_text, table, verdict, write
+from farthing.policies import describe
+from farthing.policies.bopt import PAPER
 
 Array = NDArray[Any]
 Data = tuple[Array, Array, Array, Array]  # X, y to train on, and to validate
+Curve = list[tuple[float, float]]  # seconds spent, best error by then
 
 SEEDS = 5
 FIRST = 4
 BAR = 0.5
-POLICIES = ("ei", "bopt")
+POLICIES: dict[str, ft.policies.Policy] = {
+    "ei": ft.policies.EI(),
+    "bopt": ft.policies.BOPT(),
+}
+OPTIONS: dict[str, ft.policies.Policy] = {  # on digits only
+    "as in the paper": ft.policies.BOPT(**PAPER),
+    'surrogate="dgp"': ft.policies.BOPT(surrogate="dgp"),
+    'bias="lognormal"': ft.policies.BOPT(bias="lognormal"),
+    "rho=None": ft.policies.BOPT(rho=None),
+    "per_cost=True": ft.policies.BOPT(per_cost=True),
+    "joint=True": ft.policies.BOPT(joint=True),
+}
 
 SPACES = {
     "sgd": ft.Space(
@@ -137,7 +158,7 @@ LEARNERS: dict[str, Callable[[dict[str, Any], Data], Callable[[], Any]]] = {
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def searched(learner: str, data: Data, policy: str, seed: int, seconds: float) -> list[tuple[float, float]]:
+def searched(learner: str, data: Data, policy: ft.policies.Policy, seed: int, seconds: float) -> Curve:
     """Seconds spent and the best error by then, for every step in the order in which they were trained."""
     space, seen, best = SPACES[learner], [], [0.0, np.inf]
 
@@ -161,14 +182,60 @@ def searched(learner: str, data: Data, policy: str, seed: int, seconds: float) -
     return seen
 
 
-def reached(curve: list[tuple[float, float]], value: float) -> float:
+def reached(curve: Curve, value: float) -> float:
     """Seconds after which an error as low was there."""
     return next((spent for spent, best in curve if best <= value), np.inf)
 
 
-def run(task: tuple[str, str, str, str, int, float]) -> list[tuple[float, float]]:
-    name, where, learner, policy, seed, seconds = task
-    return searched(learner, digits() if name == "digits" else mnist(where), policy, seed, seconds)
+@dataclass(frozen=True)
+class Task:
+    data: str
+    where: str  # of MNIST
+    learner: str
+    policy: str
+    seed: int
+
+    @property
+    def seconds(self) -> float:
+        return SECONDS[self.data][self.learner]
+
+    def __str__(self) -> str:
+        return f"{self.learner} on {self.data}, {self.policy}, seed {self.seed}"
+
+    @property
+    def kept_at(self) -> Path:
+        policy = describe({**POLICIES, **OPTIONS}[self.policy])
+        code = "".join(map(code_of, [Path(__file__), *sources([f"policies.{policy['name']}"])]))
+        key = json.dumps([self.data, self.learner, policy, self.seed, code])
+        return CACHE / f"bopt-curves-{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"
+
+
+def run(task: Task) -> Curve:
+    path = task.kept_at
+    if path.exists():
+        return [(spent, best) for spent, best in json.loads(path.read_text())]
+    data = digits() if task.data == "digits" else mnist(task.where)
+    curve = searched(task.learner, data, {**POLICIES, **OPTIONS}[task.policy], task.seed, task.seconds)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(curve))
+    return curve
+
+
+def measured(tasks: list[Task]) -> dict[Task, Curve]:
+    found = {}
+    with ProcessPoolExecutor(2) as pool:
+        for task, curve in zip(tasks, pool.map(run, tasks), strict=True):
+            found[task] = curve
+            print(f"{len(found)}/{len(tasks)} {task}: {curve[-1][1]:.4f}", flush=True)
+    return found
+
+
+def compared(curves: dict[Task, Curve], policy: str, blind: Task) -> tuple[float, float, float, float]:
+    """Seconds to the best of `ei` over those it needed and over its budget; the errors at the end of both."""
+    theirs, ours = curves[blind], curves[replace(blind, policy=policy)]
+    value = theirs[-1][1]
+    spent = min(reached(ours, value), blind.seconds)
+    return spent / reached(theirs, value), spent / blind.seconds, value, ours[-1][1]
 
 
 PAGE = """\
@@ -186,6 +253,13 @@ The bar: as low as the best of `ei` at {bar:.0%} of its cost or less, by the med
 - of all that `ei` spent: {whole}
 - of what `ei` had spent when it found that value (with hindsight: it could have stopped there): {need}
 
+## Options
+
+On digits, all learners together: medians of the share of the budget of `ei` after which its best was reached, and means
+of the errors at the end in units of the one `ei` had (below 1: better).
+
+{options}
+
 {machine}
 
 Reproduce with `make bench-bopt-curves`{how}.
@@ -198,36 +272,24 @@ def main() -> None:
     arguments = parser.parse_args()
     names = ["digits", *(["mnist"] if arguments.mnist and not quick() else [])]
     learners, seeds = (["sgd"], 2) if quick() else (list(LEARNERS), SEEDS)
-    tasks = [
-        (name, arguments.mnist, learner, policy, seed, SECONDS[name][learner])
-        for name in names for learner in learners for seed in range(seeds) for policy in POLICIES
-    ]  # fmt: skip
-    with ProcessPoolExecutor(2) as pool:
-        curves = {}
-        for task, curve in zip(tasks, pool.map(run, tasks), strict=True):
-            curves[task[0], task[2], task[3], task[4]] = curve
-            print(
-                f"{len(curves)}/{len(tasks)} {task[0]} {task[2]} {task[3]} seed {task[4]}: {curve[-1][1]:.4f}",
-                flush=True,
-            )
-    rows, shares, data = [], [], {}
-    for name in names:
-        for learner in learners:
-            cells = []
-            for seed in range(seeds):
-                blind, own = (curves[name, learner, policy, seed] for policy in POLICIES)
-                budget, value = SECONDS[name][learner], blind[-1][1]
-                need, ours = reached(blind, value), min(reached(own, value), budget)
-                cells.append((ours / need, ours / budget, value, own[-1][1]))
-            found = np.array(cells)
-            shares += found[:, :2].tolist()
-            data[f"{name} {learner}"] = found.round(5).tolist()
-            share, whole, value, own_value = np.median(found, axis=0)
-            rows.append([f"{learner} on {name}", f"{share:.2f}", f"{whole:.2f}", f"{value:.4f}", f"{own_value:.4f}"])
-    needs, wholes = (float(part) for part in np.median(np.array(shares), axis=0))
+    blinds = [
+        Task(n, arguments.mnist, learner, "ei", seed) for n in names for learner in learners for seed in range(seeds)
+    ]
+    others = [*POLICIES, *([] if quick() else OPTIONS)]
+    tasks = [replace(task, policy=p) for p in others for task in blinds if p in POLICIES or task.data == "digits"]
+    curves = measured(sorted(tasks, key=lambda task: task.data))
+    rows, data = [], {}
+    for name, learner in dict.fromkeys((task.data, task.learner) for task in blinds):
+        here = [task for task in blinds if (task.data, task.learner) == (name, learner)]
+        found = np.array([compared(curves, "bopt", task) for task in here])
+        data[f"{name} {learner}"] = found.round(5).tolist()
+        share, whole, value, own_value = np.median(found, axis=0)
+        rows.append([f"{learner} on {name}", f"{share:.2f}", f"{whole:.2f}", f"{value:.4f}", f"{own_value:.4f}"])
+    needs, wholes, *_ = np.median([compared(curves, "bopt", task) for task in blinds], axis=0)
     facts = machine()
     text = PAGE.format(
         first=FIRST, seeds=seeds, bar=BAR, how=" (with `MNIST=fetch` also on MNIST)",
+        options=options_table(curves, blinds),
         table=table(["medians", "share of what `ei` needed", "of its budget", "error of `ei`", "of `bopt`"], rows),
         whole=f"{wholes:.2f}, {verdict(wholes <= BAR)}", need=f"{needs:.2f}, {verdict(needs <= BAR)}",
         machine=machine_text(facts, {"farthing": {"numpy": np.__version__}}),
@@ -236,6 +298,18 @@ def main() -> None:
         print("\n" + text)
         return
     write("bopt-curves", text, {"machine": facts, "columns": ["share", "of_budget", "ei", "bopt"], "runs": data})
+
+
+def options_table(curves: dict[Task, Curve], blinds: list[Task]) -> str:
+    rows = []
+    for policy in ("bopt", *OPTIONS):
+        pairs = [task for task in blinds if task.data == "digits" and replace(task, policy=policy) in curves]
+        if pairs:
+            found = np.array([compared(curves, policy, task) for task in pairs])
+            ratio = found[:, 3] / np.maximum(found[:, 2], 1e-4)
+            error = ratio.std(ddof=1) / np.sqrt(len(ratio))
+            rows.append([f"`{policy}`", f"{np.median(found[:, 1]):.2f}", f"{ratio.mean():.3f} ± {error:.3f}"])
+    return table(["", "share of the budget of `ei`", "error over that of `ei`"], rows)
 
 
 if __name__ == "__main__":

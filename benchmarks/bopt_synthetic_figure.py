@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 STYLES = {
     "tgp": ("#d1495b", 2.2, "solid"),
     "dgp": ("#1f5fa8", 2.2, "solid"),
-    "tgp-complete": ("#d1495b", 1.5, (0, (1, 1))),
-    "dgp-complete": ("#1f5fa8", 1.5, (0, (1, 1))),
+    "tgp-paper": ("#d1495b", 1.5, (0, (1, 1))),
+    "dgp-paper": ("#1f5fa8", 1.5, (0, (1, 1))),
     "eqie": ("#46a36a", 1.4, (0, (4, 1.5))),
     "ei": ("#1b9ac2", 1.4, (0, (4, 1.5))),
     "random": ("#9a9a9a", 1.2, (0, (4, 1.5))),
@@ -49,7 +49,7 @@ def draw(axes: Axes, part: dict[str, Any], methods: dict[str, Any]) -> None:
         mean, error = regret.mean(axis=0), regret.std(axis=0, ddof=1) / np.sqrt(len(regret))
         title = facts["title"].replace("`", "")
         axes.plot(costs, np.maximum(mean, LEAST), label=title, color=colour, linewidth=width, linestyle=dashes)
-        if facts["kind"] == "paper":
+        if facts["kind"] == "bopt":
             low, high = np.maximum(mean - error, LEAST), np.maximum(mean + error, LEAST)
             axes.fill_between(costs, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_title(part["title"], fontsize=10)

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from children import Child, ChildStopped
 from environments import BENCHMARKS, ROOT, digest, ensure, requirements
 from farthing.designs.nested import nested_latin_hypercube
+from farthing.policies.bopt import PAPER
 from peers.bopt_functions import FUNCTIONS, Function
 
 Array = NDArray[np.float64]
@@ -47,7 +48,7 @@ class Method:
 
     name: str
     title: str
-    kind: str  # "paper": BOPT as published; "beyond": other options of it; "rival"
+    kind: str  # "bopt": ours; "paper": the same with the options of the paper; "rival"
     system: str
     script: str
     levels: int  # that it uses
@@ -55,12 +56,11 @@ class Method:
     roots: tuple[str, ...] = ()
 
 
-def _bopt(surrogate: str, aim: str) -> Method:
-    is_paper = aim == "fast"
-    name = surrogate if is_paper else f"{surrogate}-{aim}"
-    title = f"{surrogate.upper()}-BOPT" + ("" if is_paper else f', `aim="{aim}"`')
-    policy = (("name", "bopt"), ("surrogate", surrogate), ("aim", aim))
-    kind = "paper" if is_paper else "beyond"
+def _bopt(surrogate: str, is_default: bool) -> Method:
+    title = f"{surrogate.upper()}-BOPT" + ("" if is_default else ", as in the paper")
+    options = () if is_default else tuple(PAPER.items())
+    policy = (("name", "bopt"), ("surrogate", surrogate), *options)
+    name, kind = (surrogate, "bopt") if is_default else (f"{surrogate}-paper", "paper")
     return Method(name, title, kind, "farthing", "bopt_farthing_peer.py", 2, policy, ("policies.bopt",))
 
 
@@ -68,7 +68,7 @@ EI = Method("ei", "`ei`", "rival", "farthing", "bopt_farthing_peer.py", 1, (("na
 EQIE_ROOTS = ("surrogates.two_fidelity", "acquisitions.maximize")
 EQIE = Method("eqie", "EQIE", "rival", "farthing", "bopt_eqie_peer.py", 2, (), EQIE_ROOTS)
 METHODS = (
-    *(_bopt(surrogate, aim) for aim in ("fast", "complete") for surrogate in ("tgp", "dgp")),
+    *(_bopt(surrogate, is_default) for is_default in (True, False) for surrogate in ("tgp", "dgp")),
     EQIE,
     EI,
     Method("random", "random search", "rival", "blackbox", "bopt_optuna_peer.py", 1),
@@ -182,7 +182,7 @@ def sources(roots: Sequence[str]) -> list[Path]:
     return sorted(_file_of(module) for module in seen)
 
 
-def _code(path: Path) -> str:
+def code_of(path: Path) -> str:
     """What a file does: comments, docstrings and layout left out."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
@@ -195,7 +195,7 @@ def _code(path: Path) -> str:
 @cache
 def _fingerprint(method: Method) -> str:
     own = [PEERS / name for name in (method.script, "bopt_task.py", "bopt_functions.py")]
-    code = "".join(map(_code, (*own, *sources(method.roots))))
+    code = "".join(map(code_of, (*own, *sources(method.roots))))
     return digest(requirements(method.system)) + hashlib.sha256(code.encode()).hexdigest()[:16]
 
 

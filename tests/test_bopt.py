@@ -12,6 +12,7 @@ import farthing as ft
 from farthing.acquisitions.confidence import width
 from farthing.errors import InvalidArgument
 from farthing.policies import BOPT, describe, from_description
+from farthing.policies.bopt import PAPER
 from farthing.policies.levels import Share
 from farthing.surrogates import two_fidelity
 
@@ -102,9 +103,10 @@ def test_without_max_steps_the_first_training_goes_to_its_end():
     assert study.count(ft.Status.PAUSED) > 0
 
 
+@pytest.mark.parametrize("dimension", ["even", "dimension"])
 @pytest.mark.parametrize("surrogate", ["tgp", "dgp"])
-def test_what_is_completed_has_the_lowest_bound_of_the_paused(surrogate):
-    policy = BOPT(surrogate=surrogate, initial=3, s=1, fast_ends=FIFTH, ends=None)
+def test_what_is_completed_has_the_lowest_bound_of_the_paused(surrogate, dimension):
+    policy = BOPT(surrogate=surrogate, initial=3, s=1, fast_ends=FIFTH, ends=None, width=dimension)
     study, _ = asked(policy, cost=6 * 4 + 3 * 16 + 4)
     trials = study.trials
     chosen = study.ask() if study.ended is None else ft_next(study)
@@ -121,7 +123,7 @@ def test_what_is_completed_has_the_lowest_bound_of_the_paused(surrogate):
         bounds=(-cut / spread, 0.0) if surrogate == "tgp" else (-np.inf, np.inf),
     )  # fmt: skip
     mean, variance = model.predict(X[[trial.number for trial in paused]])
-    bound = mean - width(3, len(complete)) * np.sqrt(variance)
+    bound = mean - width(1 if dimension == "even" else 3, len(complete)) * np.sqrt(variance)
     ranks = {trial.number: int(rank) for trial, rank in zip(paused, np.argsort(np.argsort(bound)), strict=True)}
     assert chosen.start_step == 4
     assert ranks[chosen.trial] == 0
@@ -147,11 +149,21 @@ def test_it_finds_better_than_complete_trainings_alone():
     assert np.mean(own) < 0.7 * np.mean(blind)
 
 
-@pytest.mark.parametrize("options", [{"joint": True}, {"per_cost": True}, {"bias": "lognormal"}, {"level": "last"}])
+@pytest.mark.parametrize(
+    "options", [{"joint": True}, {"per_cost": True}, {"bias": "lognormal"}, {"level": "last"}, PAPER]
+)
 def test_options_run_to_the_end_of_the_budget(options):
     study = studied(BOPT(**options), cost=200.0)
     assert study.ledger.fraction >= 1.0
     assert study.count(ft.Status.COMPLETE, ft.Status.STOPPED) >= 4
+
+
+def test_choosing_the_level_jointly_completes_trainings_all_along():
+    """A new configuration has to pay for both levels before it gains anything, else none would ever be completed."""
+    study = studied(BOPT(joint=True, fast_ends=FIFTH, ends=None), cost=400.0)
+    completed = [t.number for t in study.trials if t.status is ft.Status.COMPLETE]
+    assert len(completed) >= 10
+    assert len(study.trials) > len(completed) + 2
 
 
 def test_failures_are_survived():

@@ -10,6 +10,10 @@ after `s` new ones, the most promising is trained completely (Algorithm 1):
 with w from acquisitions/confidence.py, (mu_e, s_e) the process of the first level and (mu_c, s_c) the joint surrogate
 of both (surrogates/two_fidelity.py). What comes first is a nested Latin hypercube.
 
+Two defaults differ from the paper, for what docs/bopt-synthetic.md shows: new configurations are sought by the bound of
+the complete level too (`aim`), since the optimum of the first is not always its own; and w does not grow with the
+number of parameters (`width`), since in ten dimensions the search would explore for ever. `PAPER` has the paper's.
+
 Symbols: y_e the value when the fast period ended, y_c the value of the complete training; both are the best so far, so
 that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or in [-max y_e, 0] where values are not negative.
 
@@ -29,7 +33,7 @@ from numpy.typing import NDArray
 
 from farthing.acquisitions.confidence import ConfidenceBound, LogOptimism, width
 from farthing.acquisitions.cost import PerCost
-from farthing.acquisitions.improvement import Acquisition
+from farthing.acquisitions.improvement import Acquisition, Surrogate
 from farthing.acquisitions.maximize import maximize
 from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
@@ -39,7 +43,7 @@ from farthing.policies import levels
 from farthing.policies.fresh import FreshSpace
 from farthing.policies.two_levels import Run, TwoLevels
 from farthing.space import Space
-from farthing.surrogates import gp
+from farthing.surrogates.two_fidelity import TwoFidelity
 from farthing.trial import Config, Decision, Proposal, Status, Trial
 
 Array = NDArray[np.float64]
@@ -49,6 +53,7 @@ FIRST_RATIO = 2  # new configurations for each of them, as in the paper
 MOST_RATIO = 8
 ANCHORS = 3
 SOFTNESS = 0.01  # of the spread of the values
+PAPER = {"aim": "fast", "width": "dimension"}  # options, where ours are not the paper's
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,8 @@ class BOPT:
     bias       "truncated" as in the paper, or "lognormal"
     level      of a value: "best" of what was reported so far, or the "last"
     rho        factor between the levels, None to estimate it
-    aim        of new configurations: where the bound of the "fast" level is least, as in the paper, or the "complete"
+    aim        of new configurations: where the bound of the "complete" level is least, or of the "fast" as in the paper
+    width      of the bound: "even" for any number of parameters, or growing with it ("dimension"), as in the paper
     per_cost   weigh both choices by their predicted cost
     joint      let improvement per cost choose the level, in place of s
     """
@@ -77,14 +83,15 @@ class BOPT:
     bias: Literal["truncated", "lognormal"] = "truncated"
     level: Literal["best", "last"] = "best"
     rho: float | None = 1.0
-    aim: Literal["fast", "complete"] = "fast"
+    aim: Literal["complete", "fast"] = "complete"
+    width: Literal["even", "dimension"] = "even"
     per_cost: bool = False
     joint: bool = False
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", ("tgp", "dgp")), ("bias", ("truncated", "lognormal")), ("level", ("best", "last")),
-            ("aim", ("fast", "complete")),
+            ("aim", ("complete", "fast")), ("width", ("even", "dimension")),
         ):  # fmt: skip
             if getattr(self, option) not in accepted:
                 raise InvalidArgument(f"bopt: {option} must be one of {accepted}, got {getattr(self, option)!r}")
@@ -251,7 +258,7 @@ class State:
     def _searched(self) -> Proposal | None:
         if len(self.known.runs) < 2:
             return self._new(self.fresh.claim_any(self.rng), "drawn at random: nothing is known yet")
-        reason = "lowest confidence bound of the first level"
+        reason = f"lowest confidence bound of the {'first' if self.policy.aim == 'fast' else 'complete'} level"
         return self._new(self.fresh.claim_or_any(self._ranked_new(), self.rng), reason)
 
     def _best_paused(self) -> Proposal:
@@ -274,10 +281,9 @@ class State:
     # -- models ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _low(self) -> gp.GP:
-        """The process of the first level, conditioned on pending runs as if they had their mean."""
-        low = self.known.model.low
-        return low if not len(self.pending) else low.condition(self.pending, low.mean_at(self.pending))
+    def _pending_model(self) -> TwoFidelity:
+        """Both levels, with runs in their fast period as if they had ended at their means."""
+        return self.known.model.with_pending(self.pending)
 
     def _ranked_new(self) -> Array:
         best = np.argsort([run.fast for run in self.known.runs], kind="stable")[:ANCHORS]
@@ -285,30 +291,35 @@ class State:
         return np.asarray(maximize(self._acquisition(), self.fresh, anchors, self.rng, self.fresh.listed()).U)
 
     def _acquisition(self) -> Acquisition:
-        level = self._low if self.policy.aim == "fast" else self.known.model
-        bound = ConfidenceBound(level, width(len(self.space), len(self.known.runs)))
+        model = self._pending_model
+        level: Surrogate = model.low if self.policy.aim == "fast" else model
+        bound = self._bound(level, len(self.known.runs))
         if not self.policy.per_cost or self.known.fast_cost_model is None:
             return bound
         target = float(min(self.known.scaled([run.fast for run in self.known.runs])))
         return PerCost(LogOptimism(bound, target, SOFTNESS), self.known.fast_cost_model, 1.0)
 
+    def _bound(self, level: Surrogate, evaluations: int) -> ConfidenceBound:
+        return ConfidenceBound(level, width(len(self.space) if self.policy.width == "dimension" else 1, evaluations))
+
     def _utility_of_completing(self, runs: Sequence[Run]) -> Array:
         """phi_c of paused runs, or what it may gain per cost."""
-        bound = ConfidenceBound(self.known.model, width(len(self.space), max(self.completed, 1)))
+        bound = self._bound(self.known.model, self.completed)
         if not (self.policy.per_cost or self.policy.joint):
             return bound(self.known.features(runs))
         gain = LogOptimism(bound, self.known.target, SOFTNESS)(self.known.features(runs))
         return np.asarray(gain - np.log([max(self.known.rest_cost(run), 1e-300) for run in runs]))
 
     def _joint_choice(self) -> bool:
-        """Whether the best paused run gains more per cost than the best new configuration, both seen at completion."""
+        """Whether the best paused run gains more per cost than the best new configuration, both seen at completion: a
+        new one has to pay both levels for that."""
         paused = float(np.max(self._utility_of_completing(self.paused)))
         U = self._ranked_new()[:1]
         if not len(U):
             return True
-        bound = ConfidenceBound(self.known.model, width(len(self.space), max(self.completed, 1)))
+        bound = self._bound(self.known.model, self.completed)
         gain = float(LogOptimism(bound, self.known.target, SOFTNESS)(self.space.features(U))[0])
-        return bool(paused >= gain - np.log(max(self.known.new_cost(), 1e-300)))
+        return bool(paused >= gain - np.log(max(self.known.whole_cost(), 1e-300)))
 
 
 def _train_values(trial: Trial) -> Array | None:

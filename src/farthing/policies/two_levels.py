@@ -98,6 +98,10 @@ class TwoLevels:
         known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
         return float(np.median(known)) if known else 0.0
 
+    def whole_cost(self) -> float:
+        """What a new configuration costs to the end of its complete training."""
+        return self.new_cost() * (1.0 + (self.rest_ratio or 0.0))
+
     def rest_cost(self, run: Run) -> float:
         """What a paused run costs from where it can go on to the end: what has to be trained again, and the rest in the
         ratio of the levels' costs so far, before there is one at its own cost per step."""

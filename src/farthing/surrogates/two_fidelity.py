@@ -97,6 +97,12 @@ class TwoFidelity:
         """delta before it is cut; log |delta| where it is log-normal."""
         return self.joint.bias
 
+    def with_pending(self, X: Array) -> TwoFidelity:
+        """As if eighty-percent runs at X (k, f), which are on their way, had ended at their means."""
+        if not len(X):
+            return self
+        return replace(self, joint=replace(self.joint, low=self.low.condition(X, self.low.mean_at(X))))
+
     def predict_low(self, X: Array) -> tuple[Array, Array]:
         """Mean (k,) and variance (k,) of the eighty-percent level at X (k, f): Proposition 1."""
         pair = self.joint.predict(X)
