@@ -272,9 +272,7 @@ def main() -> None:
     arguments = parser.parse_args()
     names = ["digits", *(["mnist"] if arguments.mnist and not quick() else [])]
     learners, seeds = (["sgd"], 2) if quick() else (list(LEARNERS), SEEDS)
-    blinds = [
-        Task(n, arguments.mnist, learner, "ei", seed) for n in names for learner in learners for seed in range(seeds)
-    ]
+    blinds = [Task(d, arguments.mnist, m, "ei", seed) for d, m, seed in product(names, learners, range(seeds))]
     others = [*POLICIES, *([] if quick() else OPTIONS)]
     tasks = [replace(task, policy=p) for p in others for task in blinds if p in POLICIES or task.data == "digits"]
     curves = measured(sorted(tasks, key=lambda task: task.data))

@@ -231,8 +231,8 @@ TGP-BOPT or DGP-BOPT has the lowest mean regret of all methods at {levels} of th
 after the first design) on at least two of the three functions. Of the two Rosenbrocks the one with f2 counts, the next
 level below in Mainini et al. (2022); the table shows both. The rows "as in the paper" have Eq. (4.1) and its width to
 the letter, `BOPT(aim="fast", width="dimension")`; they count neither for the bar nor among the rivals. Where two shares
-are shown, the second is of levels at which the mean regret of both BOPT and a rival is below 1e-6: solved by both. EQIE and
-`ei` run on Farthing's own surrogates; the column on peers from elsewhere leaves these two aside.
+are shown, the second is of levels at which the mean regret of both BOPT and a rival is below 1e-6: solved by both. EQIE
+and `ei` run on Farthing's own surrogates; the column on peers from elsewhere leaves these two aside.
 
 {bar}
 
