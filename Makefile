@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 .PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
 	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy \
-	bench-bopt-synthetic bench-bopt-curves bench-asks clean help
+	bench-bopt-synthetic bench-bopt-curves bench-asks bench-failures bench-throughput bench-runner bench-extrapolation bench-bapi clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -24,6 +24,11 @@ help:
 	@echo "make bench-bopt-synthetic  two levels on synthetic functions beside EQIE, TPE, BOHB and SMAC (QUICK=1: short)"
 	@echo "make bench-bopt-curves     two levels on real learners, live (QUICK=1: short; MNIST=FILE.npz or MNIST=fetch)"
 	@echo "make bench-asks     what an ask takes under each policy, one and in batches (QUICK=1: short)"
+	@echo "make bench-failures    failures and regret next to a crashing region, beside Optuna       (QUICK=1: short)"
+	@echo "make bench-throughput  trials per second of long studies beside Optuna (QUICK=1: short; FOLDER=DIR: files there)"
+	@echo "make bench-runner      how far budgets are overrun beside Optuna and FLAML; parallel workers (QUICK=1: short)"
+	@echo "make bench-extrapolation  ends of training curves from their first fifth (LCBENCH=FOLDER; QUICK=1: short)"
+	@echo "make bench-bapi        iterative learners under a budget, beside their peers (LCBENCH=FOLDER; QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -91,6 +96,21 @@ bench-asks: .venv/demo.stamp
 	@echo "Installing what the tests need into .venv ..."
 	@$(BIN)/python -m pip install --quiet --group test --group check
 	@touch $@
+
+bench-failures: .venv/demo.stamp
+	$(BIN)/python benchmarks/failures.py
+
+bench-throughput: .venv/demo.stamp
+	$(BIN)/python benchmarks/throughput.py $(if $(FOLDER),--folder $(FOLDER))
+
+bench-runner: .venv/demo.stamp
+	$(BIN)/python benchmarks/overrun.py
+
+bench-extrapolation: .venv/demo.stamp
+	$(BIN)/python benchmarks/extrapolation.py $(if $(LCBENCH),--data $(LCBENCH))
+
+bench-bapi: .venv/demo.stamp
+	$(BIN)/python benchmarks/bapi.py $(if $(LCBENCH),--data $(LCBENCH))
 
 clean:
 	rm -rf .venv .venvs

@@ -300,13 +300,14 @@ class TestLedger:
         ledger = Ledger(Budget(cost=10, evaluations=5)).charged(charge("evaluation", cost=4.0, evaluations=1.0))
         running = ledger.promised(2.5, 1).promised(0.5, 2)
         assert (running.committed, running.running) == (3.0, 3)
-        assert running.evaluations_left == 1.0
         assert (running.spent, running.remaining) == (4.0, 6.0), "a promise is not yet spent"
         assert running.promised(-2.5, -1).promised(-0.5, -2) == ledger
 
-    def test_evaluations_left_is_infinite_without_such_a_limit_and_never_negative(self):
-        assert Ledger(Budget(cost=1)).promised(0.0, 5).evaluations_left == math.inf
-        assert Ledger(Budget(evaluations=2)).promised(0.0, 5).evaluations_left == 0.0
+    def test_what_is_committed_is_not_available_but_time_passes_for_all_alike(self):
+        assert Ledger(Budget(cost=10)).promised(4.0, 2).available == 6.0
+        assert Ledger(Budget(compute_seconds=10)).promised(14.0, 2).available == 0.0
+        assert Ledger(Budget(seconds=10)).promised(4.0, 2).available == 10.0
+        assert Ledger(Budget(evaluations=3)).promised(4.0, 2).available == math.inf
 
     def test_overspending_leaves_nothing_and_uses_all(self):
         ledger = Ledger(Budget(cost=10)).charged(charge("evaluation", cost=25.0))

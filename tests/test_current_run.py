@@ -134,7 +134,7 @@ class TestFolder:
             study.run(
                 saving,
                 progress=False,
-                keep_paused=0,
+                paused_limit=0,
                 callbacks=[lambda study, trial: len(trial.curve) == 2 and study.stop()],
             )
             assert [trial.kept_step for trial in study.trials] == [2, 1, 1]
@@ -233,7 +233,7 @@ class TestSaved:
         study.run(
             objective,
             progress=False,
-            keep_paused=0,
+            paused_limit=0,
             callbacks=[lambda study, trial: trial.status == "complete" and study.stop()],
         )
         assert starts == [0, 1, 0, 3]
@@ -285,7 +285,7 @@ class TestStep:
         study.run(
             objective,
             progress=False,
-            keep_paused=0,
+            paused_limit=0,
             callbacks=[lambda study, trial: trial.status == "complete" and trial.number == 1 and study.stop()],
         )
         assert [step for number, step in starts if number == 0] == [0, 1, 2]

@@ -1,16 +1,22 @@
-"""Farthing: the best configuration a budget can buy."""
+"""Farthing: the best configuration a budget can buy.
+
+Names are imported when they are first used: worker processes need few of them, and start sooner.
+"""
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from farthing import errors, policies
-from farthing.acquisitions.pareto import Front
-from farthing.budget import Budget, Ledger
-from farthing.cost_knowledge import CostPrior
-from farthing.current import Run, current_run
-from farthing.space import Choice, Integer, Ordered, Real, Space
-from farthing.study import Study, tune
-from farthing.surrogates import flops
-from farthing.trial import Curve, Decision, Proposal, Status, Trial
+if TYPE_CHECKING:
+    from farthing import errors, policies
+    from farthing.acquisitions.pareto import Front
+    from farthing.budget import Budget, Ledger
+    from farthing.cost_knowledge import CostPrior
+    from farthing.current import Run, current_run
+    from farthing.space import Choice, Integer, Ordered, Real, Space
+    from farthing.study import Study, tune
+    from farthing.surrogates import flops
+    from farthing.trial import Curve, Decision, Proposal, Status, Trial
 
 logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless the program that imports us listens
 
@@ -20,3 +26,25 @@ __all__ = [
     "Budget", "Choice", "CostPrior", "Curve", "Decision", "Front", "Integer", "Ledger", "Ordered", "Proposal", "Real",
     "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops", "policies", "tune",
 ]  # fmt: skip
+
+_HOMES = {
+    "Front": "acquisitions.pareto", "CostPrior": "cost_knowledge", "flops": "surrogates.flops",
+    "errors": "errors", "policies": "policies",
+    **dict.fromkeys(["Budget", "Ledger"], "budget"),
+    **dict.fromkeys(["Run", "current_run"], "current"),
+    **dict.fromkeys(["Choice", "Integer", "Ordered", "Real", "Space"], "space"),
+    **dict.fromkeys(["Study", "tune"], "study"),
+    **dict.fromkeys(["Curve", "Decision", "Proposal", "Status", "Trial"], "trial"),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'farthing' has no attribute {name!r}")
+    home = import_module(f"farthing.{_HOMES[name]}")
+    globals()[name] = getattr(home, name, home)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -228,6 +228,11 @@ class Ledger:
         """Not yet spent; infinite where the unit is not limited."""
         return self.left(self.unit)
 
+    @property
+    def available(self) -> float:
+        """What one more evaluation may spend: what is committed to others is taken, but time passes for all alike."""
+        return self.remaining if self.unit == "seconds" else max(self.remaining - self.committed, 0.0)
+
     def left(self, unit: str) -> float:
         """Not yet spent in a unit, at least 0; infinite where it is not limited."""
         return max(self.budget.limits.get(unit, math.inf) - self.total(unit), 0.0)
@@ -236,11 +241,6 @@ class Ledger:
     def fraction(self) -> float:
         """The share used up of the limit that is closest to its end, at most 1."""
         return min(max(self.total(unit) / limit for unit, limit in self.budget.limits.items()), 1.0)
-
-    @property
-    def evaluations_left(self) -> float:
-        """How many more may be started: what is running counts."""
-        return max(self.left("evaluations") - self.running, 0.0)
 
     @property
     def reached(self) -> str | None:

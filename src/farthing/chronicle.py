@@ -14,6 +14,8 @@ from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import StorageError
 from farthing.events import Asked, Budgeted, Charged, Codec, Dropped, Event, Opened, Reported, Told
 from farthing.history import History
+from farthing.lock import exclusive
+from farthing.plausible import require_plausible
 from farthing.space import Space
 from farthing.storage import EventLog, MemoryLog, open_log
 
@@ -45,9 +47,10 @@ class Chronicle:
             return [self._codec.read(kind, body) for kind, body in log.read()]
 
     def limit(self, budget: Budget) -> None:
-        """Let the budget be this one from here on."""
+        """Let the budget be this one from here on; not while another process runs the study, which would be broken."""
         if self._ledger is None or self._ledger.budget != budget:
-            self.record(Budgeted(budget))
+            with exclusive(self.storage):
+                self.record(Budgeted(budget))
 
     def record(self, *events: Event) -> None:
         """On disk first, all of them or none, then in memory."""
@@ -59,9 +62,15 @@ class Chronicle:
         """Take in the events of a file after its first; whatever was running there is not running any more."""
         for number, (kind, body) in enumerate(events, start=2):
             try:
-                self._apply(self._codec.read(kind, body))
-            except (ValueError, KeyError, TypeError) as error:
-                raise StorageError(f"{self.log.name}: event {number} cannot be read ({error!r})") from error
+                event = self._codec.read(kind, body)
+                require_plausible(event, self.history)
+                self._apply(event)
+            except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
+                raise StorageError(
+                    f"{self.log.name}: event {number} cannot be read ({_shortened(repr(error))}); the {number - 1} "
+                    "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
+                    f"farthing.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
+                ) from error
         self.history = self.history.interrupted()
         if self._ledger is not None:
             self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
@@ -85,3 +94,7 @@ class Chronicle:
                 promised = self.history.running_trial(trial).predicted_cost or 0.0
                 self.history = self.history.told(event)
                 self._ledger = self.ledger.charged(charges).promised(-promised, -1)
+
+
+def _shortened(text: str, most: int = 200) -> str:
+    return text if len(text) <= most else f"{text[:most]} ..."

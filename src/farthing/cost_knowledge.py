@@ -19,6 +19,7 @@ from farthing.space import Space
 from farthing.trial import Config, Status, Trial
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Json = dict[str, Any]
 Task = Mapping[str, float | str]
 CostFeatures = Callable[[Config], Mapping[str, float] | Sequence[float] | float]
@@ -45,6 +46,7 @@ class Earlier:
     U: Array  # (n, p)
     costs: Array  # (n,)
     task: Task
+    bounds: Mask  # (n,) true where the evaluation was killed: complete, it would have cost more
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,31 +97,37 @@ class CostPrior:
 
     def as_json(self) -> Json:
         """For the first event of a study."""
-        studies = [
-            {"units": earlier.U.tolist(), "costs": earlier.costs.tolist(), "task": dict(earlier.task)}
-            for earlier in self.studies
-        ]
-        return {"space": self.space, "studies": studies, "fixed": self.fixed}
+        return {"space": self.space, "studies": [_stored(earlier) for earlier in self.studies], "fixed": self.fixed}
 
     @classmethod
     def from_json(cls, stored: Json) -> CostPrior:
-        studies = (
-            Earlier(np.array(study["units"]), np.array(study["costs"]), study["task"]) for study in stored["studies"]
-        )
-        return cls(stored["space"], tuple(studies), stored["fixed"])
+        return cls(stored["space"], tuple(_read(study) for study in stored["studies"]), stored["fixed"])
 
 
 def _earlier(study: Studied, most: int) -> Earlier:
     """Trials of known cost, evenly over the study if there are too many, as a file can hold them.
 
-    What an interrupted one spent is not what it costs.
+    What a killed one spent is a bound; what an interrupted one spent says nothing, it may have just begun.
     """
     known = [trial for trial in study.trials if trial.cost is not None and trial.status is not Status.INTERRUPTED]
     if len(known) > most:
         known = [known[i] for i in np.linspace(0, len(known) - 1, most).round().astype(int)]
     U = study.space.encode_many(trial.config for trial in known).reshape(len(known), len(study.space))
     costs = np.array([float(f"{trial.cost:.{DIGITS}g}") for trial in known])
-    return Earlier(U.round(DIGITS), costs, dict(study.task))
+    bounds = np.array([trial.censored for trial in known], dtype=np.bool_)
+    return Earlier(U.round(DIGITS), costs, dict(study.task), bounds)
+
+
+def _stored(earlier: Earlier) -> Json:
+    stored = {"units": earlier.U.tolist(), "costs": earlier.costs.tolist(), "task": dict(earlier.task)}
+    killed = np.flatnonzero(earlier.bounds).tolist()
+    return {**stored, "killed": killed} if killed else stored  # without any, as in files from before there were bounds
+
+
+def _read(stored: Json) -> Earlier:
+    costs, bounds = np.array(stored["costs"]), np.zeros(len(stored["costs"]), dtype=np.bool_)
+    bounds[stored.get("killed", [])] = True
+    return Earlier(np.array(stored["units"]), costs, stored["task"], bounds)
 
 
 @dataclass(frozen=True, eq=False)

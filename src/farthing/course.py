@@ -14,10 +14,11 @@ import numpy as np
 from farthing.budget import Charges, Ledger, amount_text
 from farthing.chronicle import Chronicle
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
-from farthing.events import Asked, Charged, Dropped, Reported, Told, plain
+from farthing.events import Asked, Charged, Dropped, Reported, Told
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, decide
+from farthing.reading import plain
 from farthing.space import Space
 from farthing.trial import Config, Decision, Outcome, Proposal, Report, Status, Trial
 

@@ -29,6 +29,7 @@ class Run:
     step: int
     folder: Path = field(repr=False)
     left: Callable[[], float] = field(repr=False)
+    speed: float = field(default=0.0, repr=False)  # at which it goes by, per second
 
     @property
     def checkpoint_dir(self) -> Path:

@@ -7,6 +7,7 @@ FarthingError
 ├── InvalidArgument    (also ValueError)   any other argument outside what is accepted
 ├── UnknownTrial       (also KeyError)     a report about a trial that is not running
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
+├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
@@ -45,6 +46,10 @@ class UnknownTrial(FarthingError, KeyError):
 
 class NoTrial(FarthingError, LookupError):
     """A best trial was asked for before one succeeded."""
+
+
+class MeterUnavailable(FarthingError, RuntimeError):
+    """Nothing here measures what was asked for: a file, a right or a package is missing."""
 
 
 class StudyEnded(FarthingError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.budget import Budget, Charges
+from farthing.reading import plain
 from farthing.space import Space
 from farthing.trial import Config, Outcome, Proposal, Report, Status
 
@@ -191,21 +192,3 @@ def opened_body(event: Opened) -> Json:
 
 def read_opened(body: Json) -> Opened:
     return Opened(**{**body, "start": tuple(body["start"])})
-
-
-def plain(value: Any) -> Any:
-    """A JSON value as near as possible: NumPy numbers become Python's, what has no JSON form its repr.
-
-    >>> import numpy as np
-    >>> plain({"a": np.float32(0.5), 2: (1, None)})
-    {'a': 0.5, '2': [1, None]}
-    """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy scalars and arrays
-        return plain(value.tolist())
-    return repr(value)

@@ -1,14 +1,14 @@
 """History: an immutable view of all trials, and the arrays the models see.
 
-Symbols: U (n, p) unit coordinates, y (n,) values to minimise, c (n,) costs. Growing returns a new History; trials of
-the past are shared, not copied.
+Symbols: U (n, p) unit coordinates, y (n,) values to minimise, c (n,) costs. Growing returns a new History in O(log n);
+trials of the past are shared, not copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import UnknownTrial
 from farthing.events import Asked, Dropped, Reported, Told
+from farthing.persistent import KeySet
 from farthing.space import Space
 from farthing.trial import Status, Trial
+from farthing.trials import Trials
 
 Array = NDArray[np.float64]
 
@@ -30,11 +32,18 @@ class History:
     """
 
     seed: int
-    trials: tuple[Trial, ...] = ()
+    trials: Sequence[Trial] = ()  # becomes a Trials, whatever it was given as
     asks: int = 0  # how many asks there were; one may hand out several trials
     fits: Mapping[str, Any] = field(default_factory=dict)
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
     max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trials", Trials.of(self.trials))
+
+    @property
+    def _trials(self) -> Trials:
+        return cast(Trials, self.trials)
 
     def asked(self, event: Asked, space: Space) -> History:
         """A new trial is running, or a paused or interrupted one again."""
@@ -71,7 +80,7 @@ class History:
 
     def with_trial(self, trial: Trial) -> History:
         """With that one in the place of its number."""
-        return replace(self, trials=(*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :]))
+        return replace(self, trials=self._trials.with_trial(trial))
 
     def told(self, event: Told) -> History:
         """A running trial has ended, or rests."""
@@ -113,10 +122,19 @@ class History:
     def of(self, *status: Status) -> list[Trial]:
         return [trial for trial in self.trials if trial.status in status]
 
+    def count(self, *status: Status) -> int:
+        """How many trials there are of these kinds, of all kinds if none is named."""
+        return sum(self._trials.counts.get(kind, 0) for kind in set(status)) if status else len(self.trials)
+
+    @property
+    def taken(self) -> KeySet:
+        """What makes two configurations the same, of all that were asked for."""
+        return self._trials.keys
+
     @property
     def cut_short(self) -> list[Trial]:
         """Trials that were interrupted, or paused by the end of the study and not by its policy."""
-        return [t for t in self.of(Status.INTERRUPTED, Status.PAUSED) if t.status != Status.PAUSED or t.error]
+        return self._trials.cut_short
 
     @property
     def complete(self) -> list[Trial]:
@@ -129,13 +147,12 @@ class History:
 
     @property
     def running(self) -> list[Trial]:
-        return self.of(Status.RUNNING)
+        return self._trials.running
 
     @property
     def incumbent(self) -> Trial | None:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
-        valued = [trial for trial in self.trials if trial.value is not None and trial.status is not Status.FAILED]
-        return min(valued, key=lambda trial: (trial.value, trial.number), default=None)
+        return self._trials.best
 
 
 def _least(a: float | None, b: float | None) -> float | None:

@@ -13,6 +13,7 @@ import numpy as np
 from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import InvalidArgument, InvalidConfig, StorageError, StudyMismatch
 from farthing.events import Opened, read_opened
+from farthing.plausible import require_plausible_opening
 from farthing.policies import Policy, describe
 from farthing.space import Space
 
@@ -75,8 +76,10 @@ def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
     if kind != "opened":
         raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
     try:
-        return read_opened(json.loads(body))
-    except (ValueError, KeyError, TypeError) as error:
+        first = read_opened(json.loads(body))
+        require_plausible_opening(first)
+        return first
+    except Exception as error:  # whatever a file of unknown origin holds
         raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
 
 

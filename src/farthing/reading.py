@@ -1,8 +1,9 @@
-"""Numbers as users give them: values, costs and trials, read or refused."""
+"""What users give: values, costs, trials and attributes, read or refused."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,3 +54,21 @@ def trial_number(proposal: Any) -> int:
     if isinstance(proposal, bool) or not isinstance(proposal, int | np.integer):
         raise InvalidArgument(f"tell: expected a proposal or the number of a trial, got {proposal!r:.200}")
     return int(proposal)
+
+
+def plain(value: Any) -> Any:
+    """A JSON value as near as possible: NumPy numbers become Python's, what has no JSON form its repr.
+
+    >>> import numpy as np
+    >>> plain({"a": np.float32(0.5), 2: (1, None)})
+    {'a': 0.5, '2': [1, None]}
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        return plain(value.tolist())
+    return repr(value)

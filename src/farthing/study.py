@@ -5,6 +5,7 @@ What it knows is in its chronicle, which is on disk before it is in memory.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -21,6 +22,7 @@ from farthing.chronicle import Chronicle
 from farthing.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.course import Course
 from farthing.errors import (
+    FarthingError,
     InvalidArgument,
     NoTrial,
     StorageError,
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 Objective = Callable[[Config], Any]
 Callback = Callable[["Study", Trial], Any]
 
-KEEP_PAUSED = 32
+PAUSED_LIMIT = 32
 
 
 class Study:
@@ -237,24 +239,34 @@ class Study:
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run(
-        self, objective: Objective, *, progress: bool | None = None, callbacks: Iterable[Callback] = (),
-        keep_paused: int = KEEP_PAUSED,
+        self, objective: Objective, *, workers: int = 1, isolate: bool | None = None,
+        trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
+        paused_limit: int = PAUSED_LIMIT, meter: Any = None, progress: bool | None = None,
+        callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself.
 
-        progress     None shows a live line on a terminal and plain lines elsewhere; False is silent
-        callbacks    each called as callback(study, trial) after a trial ended or was paused; `study.stop()` ends the
-                     run there
-        keep_paused  how many paused iterative learners may stay in memory; the worst of more is let go, and has to
-                     start again from its checkpoint, or from the beginning
+        workers        how many evaluations advance side by side
+        isolate        True runs each in a process that can be killed, False in this one; None isolates where time or
+                       money is limited and the objective can be shipped to another process
+        trial_seconds  how long a trial may take; it is killed there
+        trial_memory   how much memory a trial may hold ("2GB"); it is killed there
+        paused_limit   how many paused iterative learners may stay alive; the worst of more is let go, and has to start
+                       again from its checkpoint, or from the beginning
+        meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
+        progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
+        callbacks      each called as callback(study, trial) after a trial ended or was paused; `study.stop()` ends the
+                       run there
         """
-        from farthing.runner.loop import run
+        began = time.perf_counter()  # the import counts too
+        from farthing.runner.loop import Options, run
 
-        run(self, objective, progress=progress, callbacks=tuple(callbacks), keep_paused=keep_paused)
+        options = Options(workers, isolate, paused_limit, trial_seconds, trial_memory, meter)
+        run(self, objective, began, progress=progress, callbacks=tuple(callbacks), options=options)
         return self
 
     def stop(self) -> None:
-        """End the run after the trial that is being evaluated."""
+        """End the run after what is being evaluated; nothing more is begun."""
         self.stop_requested = True
 
     def begin_run(self) -> None:
@@ -291,7 +303,7 @@ class Study:
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
-        return len(self._history.of(*(status or Status)))
+        return self._history.count(*status)
 
     @property
     def best(self) -> Trial:
@@ -327,7 +339,7 @@ class Study:
 
     def _found(self, trial: Trial | None) -> Trial:
         if trial is None:
-            failed = len(self._history.of(Status.FAILED))
+            failed = self._history.count(Status.FAILED)
             raise NoTrial(f"no trial has succeeded yet ({failed} failed); see study.trials for their errors")
         return self._shown(trial)
 
@@ -364,6 +376,10 @@ class Study:
         self.close()
         return False
 
+    def __reduce__(self) -> Any:
+        """A copy elsewhere would not be this study: what is told to it would be lost."""
+        raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
+
     def __repr__(self) -> str:
         best = self._history.incumbent
         value = "none yet" if best is None else f"{self._shown(best).value:.6g}"
@@ -389,9 +405,14 @@ def tune(
     cost_features: CostFeatures | None = None,
     cost_prior: CostPrior | None = None,
     task: Task | None = None,
+    workers: int = 1,
+    isolate: bool | None = None,
+    trial_seconds: float | str | None = None,
+    trial_memory: float | str | None = None,
+    paused_limit: int = PAUSED_LIMIT,
+    meter: Any = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
-    keep_paused: int = KEEP_PAUSED,
 ) -> Study:
     """Find the best configuration the budget can buy: Study(...).run(objective).
 
@@ -418,7 +439,17 @@ def tune(
         cost_prior=cost_prior,
         task=task,
     )
-    return study.run(objective, progress=progress, callbacks=callbacks, keep_paused=keep_paused)
+    return study.run(
+        objective,
+        workers=workers,
+        isolate=isolate,
+        trial_seconds=trial_seconds,
+        trial_memory=trial_memory,
+        paused_limit=paused_limit,
+        meter=meter,
+        progress=progress,
+        callbacks=callbacks,
+    )
 
 
 @contextmanager
@@ -426,8 +457,10 @@ def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
     """A file that turns out to be the wrong one is not held open."""
     try:
         yield log
-    except BaseException:
+    except BaseException as error:
         log.close()
+        if isinstance(error, Exception) and not isinstance(error, FarthingError):
+            raise StorageError(f"{log.name}: event 1 cannot be read ({error!r})") from error
         raise
 
 

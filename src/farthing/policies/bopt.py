@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from farthing.acquisitions.confidence import ConfidenceBound, LogOptimism, width
 from farthing.acquisitions.cost import PerCost
+from farthing.acquisitions.feasible import IfSuccessful
 from farthing.acquisitions.improvement import Acquisition, Surrogate
 from farthing.acquisitions.maximize import maximize
 from farthing.budget import Ledger
@@ -41,8 +42,10 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, units
 from farthing.policies import levels
 from farthing.policies.fresh import FreshSpace
+from farthing.policies.models import success_model
 from farthing.policies.two_levels import Run, TwoLevels
 from farthing.space import Space
+from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity import TwoFidelity
 from farthing.trial import Config, Decision, Proposal, Status, Trial
 
@@ -240,7 +243,7 @@ class State:
 
     @property
     def _left(self) -> float:
-        return self.ledger.remaining - self.ledger.committed
+        return self.ledger.available
 
     # -- proposals ---------------------------------------------------------------------------------------------------
 
@@ -294,10 +297,19 @@ class State:
         model = self._pending_model
         level: Surrogate = model.low if self.policy.aim == "fast" else model
         bound = self._bound(level, len(self.known.runs))
-        if not self.policy.per_cost or self.known.fast_cost_model is None:
+        cost = self.known.fast_cost_model if self.policy.per_cost else None
+        if cost is None and self._success is None:
             return bound
         target = float(min(self.known.scaled([run.fast for run in self.known.runs])))
-        return PerCost(LogOptimism(bound, target, SOFTNESS), self.known.fast_cost_model, 1.0)
+        gain: Acquisition = LogOptimism(bound, target, SOFTNESS)
+        if self._success is not None:
+            gain = IfSuccessful(gain, self._success)
+        return gain if cost is None else PerCost(gain, cost, 1.0)
+
+    @cached_property
+    def _success(self) -> Feasibility | None:
+        """Where trainings succeed; None while all do."""
+        return success_model(self.space, self.history)
 
     def _bound(self, level: Surrogate, evaluations: int) -> ConfidenceBound:
         return ConfidenceBound(level, width(len(self.space) if self.policy.width == "dimension" else 1, evaluations))
@@ -318,7 +330,9 @@ class State:
         if not len(U):
             return True
         bound = self._bound(self.known.model, self.completed)
-        gain = float(LogOptimism(bound, self.known.target, SOFTNESS)(self.space.features(U))[0])
+        x = self.space.features(U)
+        gain = float(LogOptimism(bound, self.known.target, SOFTNESS)(x)[0])
+        gain += 0.0 if self._success is None else float(self._success.log_success(x)[0])
         return bool(paused >= gain - np.log(max(self.known.whole_cost(), 1e-300)))
 
 

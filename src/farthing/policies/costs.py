@@ -1,4 +1,8 @@
-"""The model of cost that a policy sees: from what was told beforehand and from every trial whose cost is known."""
+"""The model of cost that a policy sees: from what was told beforehand and from every trial whose cost is known.
+
+What a trial spent that was cut short, or is still running, is a bound: complete, it costs more. Bounds are raised to
+what the other trials make of them before any model is fitted (`surrogates.censored`).
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,12 @@ from numpy.typing import NDArray
 from farthing.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.history import History, units
 from farthing.space import Space
-from farthing.surrogates import cost_choice, flops, linear_cost, log_cost, transfer
+from farthing.surrogates import censored, cost_choice, flops, linear_cost, log_cost, transfer
 from farthing.surrogates.log_cost import CostModel
-from farthing.trial import Config
+from farthing.trial import Config, Status, Trial
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
 KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better
@@ -31,11 +36,11 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     if knowledge.known is not None:
         return OfConfigs(space, _known(knowledge)), {}
     prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
-    X, b = _log_costs(space, history)
-    if not len(b) or (knowledge.prior is not None and knowledge.prior.fixed):
+    if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
-    own = None if knowledge.features is None else Counted.of(space, history, knowledge)
     strength = 0.0 if prior is None else prior.level_strength
+    X, b = _log_costs(space, history, prior, strength)
+    own = None if knowledge.features is None else Counted.of(space, history.costed, b, knowledge)
     stored = history.fits.get("cost")
     chosen = cost_choice.choose(
         X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
@@ -48,18 +53,40 @@ def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     knowledge = history.cost_knowledge
     if knowledge.speaks_at_once or knowledge.features is not None:
         return chosen_cost_model(space, history)
-    X, b = _log_costs(space, history)
-    if not len(b):
+    if not history.costed:
         return None, {}
+    X, b = _log_costs(space, history)
     features = log_cost.LogFeatures(space.ratios)
     return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
 
 
-def _log_costs(space: Space, history: History) -> tuple[Array, Array]:
+def _log_costs(
+    space: Space, history: History, prior: CostModel | None = None, level_strength: float = 0.0
+) -> tuple[Array, Array]:
     """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
     known = history.costed
-    cost = np.array([trial.cost for trial in known], dtype=np.float64)
-    return space.features(units(known, len(space))), log_cost.logs(cost)
+    X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
+    return X, _raised(space, X, b, _bounds(known), prior, level_strength)
+
+
+def _costs(trials: Sequence[Trial]) -> Array:
+    return np.array([trial.cost for trial in trials], dtype=np.float64)
+
+
+def _bounds(trials: Sequence[Trial]) -> Mask:
+    """Whose cost is only what was spent so far: also that of a running one, which has reported steps or runs again."""
+    return np.array([trial.censored or trial.status is Status.RUNNING for trial in trials], dtype=np.bool_)
+
+
+def _raised(
+    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, level_strength: float = 0.0
+) -> Array:
+    """Log costs (n,) with their bounds raised; relative to the prior, where there is one."""
+    if not bound.any():
+        return b
+    expected = np.zeros(len(b)) if prior is None else prior.mean_at(X)
+    Z = log_cost.LogFeatures(space.ratios)(X)
+    return expected + censored.raised(Z, b - expected, bound, space.groups, level_strength)
 
 
 # -- functions of configurations ---------------------------------------------------------------------------------------
@@ -126,11 +153,11 @@ class Counted(OfConfigs):
     fitted: flops.FlopCost
 
     @classmethod
-    def of(cls, space: Space, history: History, knowledge: CostKnowledge) -> Counted:
-        known = history.costed
+    def of(cls, space: Space, known: Sequence[Trial], b: Array, knowledge: CostKnowledge) -> Counted:
+        """From trials and their log costs b (n,), whose bounds are raised."""
         names = tuple(knowledge.counts_of(known[0].config))
         Phi = knowledge.features_of([trial.config for trial in known], names)
-        fitted = flops.fit(Phi, np.array([trial.cost for trial in known], dtype=np.float64))
+        fitted = flops.fit(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
         return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:
@@ -146,10 +173,12 @@ def _transferred(space: Space, prior: CostPrior, task: tuple[tuple[str, float | 
     """What earlier studies say about this task; the same for every ask, so made once."""
     studies = prior.studies
     U = np.concatenate([earlier.U for earlier in studies])
-    b = log_cost.logs(np.concatenate([earlier.costs for earlier in studies]))
+    X, b = space.features(U), log_cost.logs(np.concatenate([earlier.costs for earlier in studies]))
     which = np.repeat(np.arange(len(studies)), [len(earlier.costs) for earlier in studies])
+    for i, earlier in enumerate(studies):
+        b[which == i] = _raised(space, X[which == i], b[which == i], earlier.bounds)
     M = described([*(earlier.task for earlier in studies), dict(task)])
-    return transfer.fit(space.features(U), b, which, space.groups, space.ratios, M[:-1], M[-1])
+    return transfer.fit(X, b, which, space.groups, space.ratios, M[:-1], M[-1])
 
 
 def described(tasks: Sequence[Task]) -> Array:

@@ -6,7 +6,7 @@ taken and the forbidden ones, as the acquisition's maximiser sees it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 
 import numpy as np
@@ -23,12 +23,25 @@ LISTABLE = 2_000  # a space of at most so many configurations is searched by lis
 RANDOM_TRIES = 4_096  # before a finite space is walked through
 
 
+class Taken:
+    """Keys of configurations: those of a history, and more as they are claimed. The history's are not copied."""
+
+    def __init__(self, history: History) -> None:
+        self._before, self._claimed = history.taken, set[Hashable]()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._claimed or key in self._before
+
+    def add(self, key: Hashable) -> None:
+        self._claimed.add(key)
+
+
 class FreshSpace:
     """The space less what is taken; grows as proposals are made."""
 
     def __init__(self, space: Space, history: History) -> None:
         self.space = space
-        self.taken = {trial.key for trial in history.trials}
+        self.taken = Taken(history)
         self._condition: Callable[[Array], Mask] | None = None
         # With a continuous coordinate that is always active two points never coincide but in a corner, and the last
         # check of `claim` sees to those: looking up hundreds of keys per suggestion would be waste.

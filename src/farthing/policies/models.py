@@ -2,6 +2,9 @@
 
 `Models` is built once per ask from the history. Policies differ only in how they rank points under it; everything else
 (the initial design, running trials, several proposals at once, what is affordable) is here and the same for all.
+
+Values come from complete trials alone. Trials that failed speak through the probability of success, which weighs every
+improvement and does not exist before the first failure.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.batch import MeanLogEI
 from farthing.acquisitions.cost import PerCost
+from farthing.acquisitions.feasible import IfSuccessful
 from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
@@ -27,11 +31,12 @@ from farthing.policies.costs import CostModelOf, chosen_cost_model
 from farthing.policies.fresh import FreshSpace
 from farthing.policies.sampling import next_of_design, numbered
 from farthing.space import Space
-from farthing.surrogates import gp
+from farthing.surrogates import feasibility, gp
 from farthing.surrogates.fantasies import Fantasies
+from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.log_cost import CostModel
 from farthing.surrogates.outputs import Warp
-from farthing.trial import Proposal, Trial
+from farthing.trial import Config, Proposal, Status, Trial
 
 Array = NDArray[np.float64]
 
@@ -40,6 +45,7 @@ WARM_UP = 5  # points before the first modelled one where cost is weighed: CArBO
 FEWEST_VALUES = 2  # below, there is nothing to model and the design goes on
 NEAR_THE_END = 0.5  # share of the budget used from which on what is left decides what can be proposed
 USEFUL = 0.01  # share of the best EI below which a point is not worth the rest of a budget
+AHEAD = 64  # points of the design's sequence that are looked at for one that may succeed
 SOME = 256  # points looked at to see whether anything is affordable
 
 
@@ -54,14 +60,15 @@ class Models:
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
     log_cost: CostModel | None  # None until a cost is known
+    success: Feasibility | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
 
     @property
     def log_remaining(self) -> float:
-        """log of what is left of the budget's unit once all that runs is paid."""
-        left = self.ledger.remaining - self.ledger.committed
+        """log of what is left of the budget's unit for one more evaluation."""
+        left = self.ledger.available
         return float(np.log(left)) if left > 0.0 else -np.inf
 
     @property
@@ -71,8 +78,10 @@ class Models:
 
     @property
     def improvement(self) -> Acquisition:
-        """log EI, weighed near the end of the budget by the chance that it can be paid."""
-        improvement = MeanLogEI(self.fantasies)
+        """log EI, weighed by the chance of success and, near the end of the budget, of its being paid for."""
+        improvement: Acquisition = MeanLogEI(self.fantasies)
+        if self.success is not None:
+            improvement = IfSuccessful(improvement, self.success)
         if self.log_cost is None or not self.is_limited:
             return improvement
         return IfAffordable(improvement, self.log_cost, self.log_remaining)
@@ -129,7 +138,8 @@ def propose_by(
     """Up to n proposals: a Sobol design of that many points first, then the best of `pick`, one after another."""
     fresh = FreshSpace(space, history)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
-        designed = numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "initial design")
+        success = success_model(space, history)
+        designed = numbered(history, n, lambda i: _designed(space, fresh, history, success, i, rng), "initial design")
         return _with_costs(space, history, designed, cost_model)
     models = models_of(space, fresh, history, ledger, design, rng, cost_model)
     proposals: list[Proposal] = []
@@ -145,6 +155,22 @@ def propose_by(
         if number < first + n - 1:
             models = models.with_pending(x, cost)
     return proposals
+
+
+def _designed(
+    space: Space, fresh: FreshSpace, history: History, success: Feasibility | None, number: int,
+    rng: np.random.Generator,
+) -> Config | None:  # fmt: skip
+    """The next point of the study's Sobol sequence; once trials have failed, the next that more likely succeeds than
+    not, or the likeliest of those looked at: away from the failures, however many there are."""
+    if success is not None:
+        ahead = sobol(number + AHEAD, len(space), np.random.default_rng(history.seed))[number:]
+        chance = success.log_success(space.features(space.snap(ahead)))
+        likely_first = np.argsort(-np.minimum(chance, np.log(0.5)), kind="stable")
+        config = fresh.claim(ahead[likely_first])
+        if config is not None:
+            return config
+    return next_of_design(fresh, history, number, rng)
 
 
 def _with_costs(
@@ -209,14 +235,17 @@ def models_of(
     target = float(value.predict(value.X)[0].min())
     pending = space.features(units(history.running, p))
     log_cost, cost_fit = cost_model(space, history)
+    success = success_model(space, history)
+    success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}
     return Models(
         space, fresh, ledger,
         Fantasies.of(value, target, pending, rng),
         U[np.argsort(y, kind="stable")[:ANCHORS]],
         fresh.listed(),
         log_cost,
+        success,
         design_share(history.trials[:design], ledger),
-        {"value": value.hyperparameters.as_json(), **cost_fit},
+        {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
         rng,
     )  # fmt: skip
 
@@ -235,6 +264,18 @@ def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
     stored = history.fits.get("value")
     warm = gp.Hyperparameters.from_json(stored) if stored else None
     return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm)
+
+
+def success_model(space: Space, history: History) -> Feasibility | None:
+    """Where trials succeed, learned from all that ended by their own doing; None while none of them failed."""
+    failed = [trial for trial in history.trials if trial.unsuccessful]
+    if not failed:
+        return None
+    ended = [*history.of(Status.COMPLETE, Status.PAUSED, Status.STOPPED), *failed]
+    succeeded = np.arange(len(ended)) < len(ended) - len(failed)
+    stored = history.fits.get("success")
+    warm = gp.Hyperparameters.from_json(stored) if stored else None
+    return feasibility.fit(space.features(units(ended, len(space))), succeeded, space.groups, warm)
 
 
 def design_share(trials: Sequence[Trial], ledger: Ledger) -> float:

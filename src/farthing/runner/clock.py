@@ -1,54 +1,87 @@
-"""Wall-clock time of a run, divided between objective and optimiser."""
+"""Wall-clock time of a run, divided without rest between evaluations and the optimiser.
+
+While the run waits for evaluations, time is theirs, however many there are; all the rest is the optimiser's. Both are
+due until they are charged with the next event. The clock never goes backwards.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
-from farthing.budget import Charges
+from farthing.budget import Budget, Charges
 from farthing.study import Study
 
 
+def is_timed(budget: Budget) -> bool:
+    """Whether a limit passes by with time: of seconds, or of dollars at a rate."""
+    return not {"seconds", "compute_seconds"}.isdisjoint(budget.limits) or (
+        "usd" in budget.limits and budget.usd_per_hour is not None
+    )
+
+
 class Clock:
-    """Wall-clock time of a run, from a clock that never goes backwards, divided without rest.
+    """Two sums that grow in turn."""
 
-    What passes between `begin` and `spent` is the objective's, all the rest the optimiser's: that is due until it is
-    charged with the next event.
-    """
+    def __init__(self, study: Study, began: float, metered: Collection[str] = ()) -> None:
+        self._study, self._last = study, began
+        self._metered = metered  # units that something else measures
+        self._waited = self._worked = 0.0  # not charged yet
+        self._waiting = False
 
-    def __init__(self, study: Study) -> None:
-        self._study, self._last, self._due = study, time.perf_counter(), 0.0
-        self._inside = False
+    def wait(self) -> None:
+        """From here on time is the evaluations'."""
+        self._lap()
+        self._waiting = True
 
-    def begin(self) -> None:
-        """The objective's turn."""
-        self._due += self._lap()
-        self._inside = True
+    def work(self) -> None:
+        """From here on time is the optimiser's."""
+        self._lap()
+        self._waiting = False
 
-    def spent(self, cost: float | None) -> dict[str, float]:
-        """What the objective spent since `begin`, with the cost that it reported in place of the meter's."""
-        ledger, seconds = self._study.ledger, self._lap()
-        self._inside = False
-        spent = {**ledger.budget.priced(seconds), "compute_seconds": seconds}
-        return spent if cost is None else {**spent, ledger.unit: cost}
+    def waited(self) -> float:
+        """Seconds of evaluations that were not charged yet."""
+        seconds, self._waited = self._waited, 0.0
+        return seconds
 
     def overhead(self) -> Charges:
         """What the optimiser spent until now and was not charged for yet."""
-        self._due += self._lap()
-        return self.due()
-
-    def due(self) -> Charges:
-        """What the optimiser spent until the objective's turn and was not charged for yet."""
-        seconds, self._due = self._due, 0.0
+        self._lap()
+        seconds, self._worked = self._worked, 0.0
         return {"optimiser": self._study.ledger.budget.priced(seconds)}
 
-    def left(self) -> float:
-        """What remains of the budget in its unit, less what the objective has spent in its turn so far."""
-        ledger = self._study.ledger
-        seconds = time.perf_counter() - self._last
-        unwritten = {**ledger.budget.priced(seconds), "compute_seconds": seconds if self._inside else 0.0}
-        return max(ledger.remaining - unwritten.get(ledger.unit, 0.0), 0.0)
+    def seconds_left(self, ages: Collection[float]) -> float:
+        """Seconds until a limit that passes by with time is reached, while evaluations of these ages, in seconds that
+        were not charged yet, go on; infinite without such a limit."""
+        self._lap()
+        ledger, running = self._study.ledger, len(ages)
+        rate = (ledger.budget.usd_per_hour or 0.0) / 3600.0
+        due = {
+            "seconds": (self._waited + self._worked, 1.0),
+            "compute_seconds": (sum(ages), float(running)),
+            "usd": (rate * (sum(ages) + self._worked), rate * running),
+        }
+        timed = {unit: facts for unit, facts in due.items() if unit not in self._metered and facts[1] > 0.0}
+        limited = ((ledger.left(unit) - spent) / speed for unit, (spent, speed) in timed.items())
+        return max(min(limited, default=float("inf")), 0.0)
 
-    def _lap(self) -> float:
+    def left(self, age: float) -> float:
+        """What remains of the budget in its unit, for an evaluation that has gone on for so many seconds."""
+        self._lap()
+        ledger = self._study.ledger
+        due = {"seconds": self._waited + self._worked, "compute_seconds": age}
+        due["usd"] = (age + self._worked) * self.speed("usd")
+        return max(ledger.remaining - due.get(ledger.unit, 0.0), 0.0)
+
+    def speed(self, unit: str) -> float:
+        """How much of a unit goes by in a second of one evaluation."""
+        rate = (self._study.ledger.budget.usd_per_hour or 0.0) / 3600.0
+        return 0.0 if unit in self._metered else {"seconds": 1.0, "compute_seconds": 1.0, "usd": rate}.get(unit, 0.0)
+
+    def _lap(self) -> None:
         now = time.perf_counter()
         seconds, self._last = now - self._last, now
-        return seconds
+        if self._waiting:
+            self._waited += seconds
+        else:
+            self._worked += seconds

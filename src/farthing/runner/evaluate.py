@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from farthing.errors import InvalidArgument
-from farthing.reading import read_cost, read_value
-from farthing.study import Objective, Study
+from farthing.reading import plain, read_cost, read_value
 from farthing.trial import Config, Outcome, Status
 
 
@@ -22,7 +21,7 @@ class Evaluation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation | Iterator[Any]:
+def evaluate(objective: Callable[[Config], Any], config: Config, maximize: bool) -> Evaluation | Iterator[Any]:
     """Call the objective; exceptions, wrong types and numbers that are not finite become failures.
 
     What returns an iterator is an iterative learner, and the iterator its steps. KeyboardInterrupt is the user's and
@@ -30,9 +29,19 @@ def evaluate(study: Study, objective: Objective, config: Config) -> Evaluation |
     """
     try:
         returned = objective(dict(config))
+        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(returned, maximize)
     except (Exception, SystemExit) as error:
         return failure(error)
-    return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(study, returned)
+
+
+def next_step(steps: Iterator[Any], maximize: bool) -> Evaluation | None:
+    """Pull one step of an iterative learner; None when it has no more."""
+    try:
+        return read(next(steps), maximize)
+    except StopIteration:
+        return None
+    except (Exception, SystemExit) as error:
+        return failure(error)
 
 
 def failure(error: BaseException) -> Evaluation:
@@ -40,15 +49,15 @@ def failure(error: BaseException) -> Evaluation:
     return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
 
 
-def read(study: Study, returned: Any) -> Evaluation:
+def read(returned: Any, maximize: bool) -> Evaluation:
     """What the objective returned or yielded."""
     if not isinstance(returned, Mapping):
-        return Evaluation(read_value(returned, study.maximize))
-    rest = {str(name): item for name, item in returned.items() if name not in ("value", "cost")}
+        return Evaluation(read_value(returned, maximize))
+    rest = {str(name): plain(item) for name, item in returned.items() if name not in ("value", "cost")}
     if "value" not in returned:
         error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
         return Evaluation(Outcome(Status.FAILED, error=error), attributes=rest)
-    outcome, cost = read_value(returned["value"], study.maximize), returned.get("cost")
+    outcome, cost = read_value(returned["value"], maximize), returned.get("cost")
     if cost is None:
         return Evaluation(outcome, attributes=rest)
     try:

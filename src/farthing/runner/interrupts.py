@@ -1,44 +1,84 @@
-"""Ctrl-C that waits for a safe point.
+"""Ctrl-C and SIGTERM that wait for a safe point.
 
 Python raises KeyboardInterrupt between any two instructions, also between writing an event and knowing of it. While a
-study runs, Ctrl-C is raised at once only inside the objective; elsewhere it is noted, and raised when the run asks.
+study runs, signals are noted; what becomes of them depends on where evaluations happen. In this process they are raised
+at once inside the objective. With worker processes the first Ctrl-C lets what is running come to its end, the second
+kills; SIGTERM, which a machine sends before it is taken away, leaves no time for either.
 """
 
 from __future__ import annotations
 
 import signal
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Self
+from typing import Any, Self
+
+TERMINATED = 128 + signal.SIGTERM  # exit code
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived inside the objective."""
 
 
 class Interrupts:
-    """The signal handler of a run in the main thread; a handler of the program's own is left alone."""
+    """The signal handlers of a run in the main thread; handlers of the program's own are left alone."""
 
     def __init__(self) -> None:
-        self._installed = self._noted = self._inside = False
+        self._before: dict[int, Any] = {}
+        self._inside = False
+        self._wakeup: tuple[socket.socket, socket.socket] | None = None
+        self._old_wakeup = -1
+        self.interrupted = 0  # how often Ctrl-C was pressed
+        self.terminated = False
 
     def __enter__(self) -> Self:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._handle)
-            self._installed = True
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+            if signal.getsignal(number) is default:
+                self._before[number] = signal.signal(number, self._handle)
+        if self._before:
+            self._wakeup = socket.socketpair()
+            for end in self._wakeup:
+                end.setblocking(False)
+            self._old_wakeup = signal.set_wakeup_fd(self._wakeup[1].fileno(), warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._installed:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        if self._wakeup is not None:
+            signal.set_wakeup_fd(self._old_wakeup)
+            for end in self._wakeup:
+                end.close()
+        self._before, self._wakeup = {}, None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGTERM:
+            self.terminated = True
+        else:
+            self.interrupted += 1
         if self._inside:
-            raise KeyboardInterrupt
-        self._noted = True
+            self.raise_if_any()
+
+    @property
+    def wakes(self) -> list[socket.socket]:
+        """What becomes readable when a signal arrives."""
+        return [] if self._wakeup is None else [self._wakeup[0]]
+
+    def heard(self) -> None:
+        """The signals that woke somebody up are known."""
+        for end in self.wakes:
+            with suppress(BlockingIOError):
+                while end.recv(4096):
+                    pass
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Inside, Ctrl-C interrupts immediately, also one that was noted before."""
+        """Inside, a signal interrupts immediately, also one that was noted before."""
         self._inside = True
         try:
             self.raise_if_any()
@@ -47,7 +87,8 @@ class Interrupts:
             self._inside = False
 
     def raise_if_any(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self._noted:
-            self._noted = False
+        """Raise what was noted."""
+        if self.terminated:
+            raise Terminated
+        if self.interrupted:
             raise KeyboardInterrupt

@@ -87,8 +87,8 @@ class Live(Silent):
 
     def __init__(self, study: Study, stream: TextIO) -> None:
         self._study, self._stream = study, stream
-        self._proposal: Proposal | None = None
-        self._since = self._entry = time.perf_counter()  # of the trial, and of the ledger's last entry
+        self._running: dict[int, tuple[Proposal, float]] = {}  # and since when
+        self._entry = time.perf_counter()  # of the ledger's last entry
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -106,18 +106,19 @@ class Live(Silent):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._proposal = None
+        self._running = {}
         self._live.stop()
 
     def asked(self, proposal: Proposal) -> None:
-        self._proposal = proposal
-        self._since = self._entry = time.perf_counter()
+        self._entry = time.perf_counter()
+        self._running = {**self._running, proposal.trial: (proposal, self._entry)}
 
     def stepped(self) -> None:
         self._entry = time.perf_counter()
 
     def told(self, trial: Trial) -> None:
-        self._proposal, self._entry = None, time.perf_counter()
+        self._entry = time.perf_counter()
+        self._running = {number: facts for number, facts in self._running.items() if number != trial.number}
 
     def ended(self, message: str) -> None:
         self._live.console.print(message, markup=False, highlight=False, soft_wrap=True)
@@ -130,11 +131,11 @@ class Live(Silent):
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append("━" * filled, style="green").append("━" * (BAR_WIDTH - filled), style="bright_black")
         line.append(f" {used:>4.0%} of {self._study.ledger.budget}  {summary(self._study, fraction=False)}")
-        if self._proposal is not None:
-            line.append(
-                f"  {running_text(self._proposal, time.perf_counter() - self._since, self._study)}",
-                style="cyan",
-            )
+        running = list(self._running.values())
+        if running:
+            proposal, since = running[0]
+            text = running_text(proposal, time.perf_counter() - since, self._study)
+            line.append(f"  {text if len(running) == 1 else f'{len(running)} trials running'}", style="cyan")
         return line
 
     def _fraction_now(self) -> float:
@@ -147,8 +148,8 @@ class Live(Silent):
 
 
 def summary(study: Study, *, fraction: bool = True) -> str:
-    """Best value, how many trials are done, paused, stopped and failed, and how much of the budget is used."""
-    others = {status: study.count(status) for status in (Status.PAUSED, Status.STOPPED, Status.FAILED)}
+    """Best value, how many trials are done, paused, stopped, failed and killed, and how much of the budget is used."""
+    others = {status: study.count(status) for status in (Status.PAUSED, Status.STOPPED, Status.FAILED, Status.KILLED)}
     counts = "".join(f", {count} {status.value}" for status, count in others.items() if count)
     try:
         best = f"{study.best.value:.6g}"

@@ -13,8 +13,8 @@ fixed Huber weights v: with Q = K^-1 of g, e the trend's residuals, p_i . p_j v_
 
     r_i^-i = ((Q e)_i + v_i p_i . (Q P)_i e_i / (1 - h_i)) / Q_ii
 
-A killed evaluation only says that its cost is at least so much. All models see costs through b, so this is where such
-bounds will be raised to what the other evaluations make of them, before any model is fitted.
+A killed evaluation only says that its cost is at least so much. All models see costs through b, and before any of them
+is fitted `censored` raises such bounds to what the other evaluations make of them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""What an evaluation is worth if it may fail.
+
+A failed evaluation improves nothing, so the expected improvement of one that succeeds with probability P, whatever its
+value, is EI * P (Gelbart et al. 2014, arXiv 1403.5607): in logarithms log EI + log P. The same holds for any other log
+utility of a point that is worth nothing without a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.improvement import Acquisition
+
+Array = NDArray[np.float64]
+
+
+class Success(Protocol):
+    """log of the probability of success, (m,), at X (m, f); with its gradient (m, f)."""
+
+    def log_success(self, X: Array) -> Array: ...
+    def log_success_with_gradient(self, X: Array) -> tuple[Array, Array]: ...
+
+
+@dataclass(frozen=True)
+class IfSuccessful:
+    """An acquisition plus the log probability that the evaluation succeeds."""
+
+    acquisition: Acquisition
+    success: Success
+
+    def __call__(self, X: Array) -> Array:
+        """Values (m,)."""
+        return np.asarray(self.acquisition(X) + self.success.log_success(X))
+
+    def with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, f)."""
+        value, slope = self.acquisition.with_gradient(X)
+        log_chance, chance_slope = self.success.log_success_with_gradient(X)
+        return value + log_chance, slope + chance_slope

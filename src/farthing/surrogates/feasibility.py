@@ -1,0 +1,160 @@
+"""The probability that an evaluation succeeds, learned from those that did and those that did not.
+
+Symbols and shapes
+    X      (n, f)  inputs in the unit cube;  t (n,) labels: +1 for a success, -3 for a failure
+    groups (f,)    the parameter each input column belongs to; g parameters share g length-scales
+    l      (g,)    length-scales;  eta  variance of the noise, of a signal of variance 1
+    K      (n, n)  k(X / l) + eta I, Matern-5/2;  L its lower Cholesky factor
+    e      (n,)    t - 1: 0 for a success, -4 for a failure;  alpha (n,) = K^-1 e
+
+Labels are taken for values of a Gaussian process of mean +1, and a new evaluation succeeds when its own value is above
+zero (least-squares classification, Rasmussen and Williams 2006, section 6.5):
+
+    P(x) = Phi(z),     z = mean(x) / sqrt(variance(x) + eta)
+
+The mean is +1 where nothing is known: an untried point succeeds with probability Phi(1 / sqrt(1 + eta)), about 5/6, and
+successes alone raise it. A failure stands three times as far from zero as a success, so between one of each the line is
+drawn a quarter of the way from the success. That is on the safe side on purpose: improvement is expected most where
+nothing was ever seen to succeed, and a line half-way would be tried from the wrong side again and again.
+
+Why not a classifier with a likelihood of its own: what crashed once crashes again, and the model must come to mean it.
+Under Laplace's approximation any number of failures at one place leaves z above -1, because the likelihood's curvature
+vanishes once it is explained. Here z falls to -3 / sqrt(eta), exactly and in closed form.
+
+Length-scales begin at the shortest allowed, a fifth of the unit cube's diagonal, and the evidence may only lengthen
+them, so that parameters without influence on success stop counting. Left free they shrink without end, because the
+labels jump where a process is smooth. With b the logs of the shortest, theta = log l >= b minimises
+
+    loss = e' alpha / 2 + log|K| / 2 + sum (theta - b)^2 / (2 v)
+
+Nothing is forbidden for ever: P is at least LEAST_CHANCE, and successes nearby raise it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from farthing.errors import InvalidArgument
+from farthing.numerics.linalg import backward, cholesky, forward, squared_distances
+from farthing.numerics.normal import LOG_SQRT_2PI
+from farthing.surrogates import gp
+from farthing.surrogates.kernels import matern52, matern52_with_decay
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+SUCCESS, FAILURE = 1.0, -3.0  # labels; the first is the prior mean too
+LOG_NOISE = float(np.log(0.01))
+LEAST_CHANCE = 1e-6
+SHORTEST = 0.2  # length-scale over sqrt(g), the diagonal of the unit cube
+LONGEST = 30.0  # times the shortest: without influence
+LOG_SCALE_SD = 0.7
+FIRST_ITERATIONS = 12  # of L-BFGS over theta
+WARM_ITERATIONS = 3  # and then a few at each proposal
+
+
+@dataclass(frozen=True, eq=False)
+class Feasibility:
+    """A fitted model of success."""
+
+    labels: gp.GP
+
+    @property
+    def hyperparameters(self) -> gp.Hyperparameters:
+        return self.labels.hyperparameters
+
+    def log_success(self, X: Array) -> Array:
+        """log P (m,) at X (m, f)."""
+        mean, variance = self.labels.predict(X)
+        return _with_floor(log_ndtr(mean / np.sqrt(variance + self.labels.noise)))
+
+    def log_success_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        """log P (m,) and its gradient (m, f): d log(c + (1 - c) Phi) = (1 - c) phi / P dz with c the least chance."""
+        mean, variance, mean_slope, variance_slope = self.labels.predict_with_gradient(X)
+        spread = np.sqrt(variance + self.labels.noise)
+        z = mean / spread
+        log_chance = _with_floor(log_ndtr(z))
+        z_slope = (mean_slope - (0.5 * z / spread)[:, None] * variance_slope) / spread[:, None]
+        above = (1.0 - LEAST_CHANCE) * np.exp(-0.5 * z * z - LOG_SQRT_2PI - log_chance)
+        return log_chance, above[:, None] * z_slope
+
+
+def _with_floor(log_chance: Array) -> Array:
+    """log(LEAST_CHANCE + (1 - LEAST_CHANCE) P) from log P."""
+    return np.asarray(np.logaddexp(np.log(LEAST_CHANCE), np.log1p(-LEAST_CHANCE) + log_chance))
+
+
+def fit(
+    X: Array, succeeded: Mask, groups: Sequence[int] | Ints | None = None, warm: gp.Hyperparameters | None = None
+) -> Feasibility:
+    """The model of success with the most probable length-scales, searched from `warm` or from the shortest.
+
+    >>> X = np.linspace(0.0, 1.0, 12)[:, None]
+    >>> model = fit(X, X[:, 0] < 0.5)
+    >>> np.exp(model.log_success(np.array([[0.2], [0.8]]))).round(2).tolist()
+    [1.0, 0.0]
+    """
+    X, succeeded = np.ascontiguousarray(X, dtype=np.float64), np.asarray(succeeded, dtype=np.bool_)
+    if not len(X) == len(succeeded) > 0:
+        sizes = f"{len(X)} and {len(succeeded)}"
+        raise InvalidArgument(f"feasibility: X and succeeded must be of one length above 0, got {sizes}")
+    columns = np.arange(X.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    g = int(columns.max()) + 1 if len(columns) else 0
+    loss = Loss(X, succeeded, columns, g)
+    if warm is None or len(warm.log_scales) != g:
+        theta = _polished(loss, loss.shortest, FIRST_ITERATIONS)
+    else:
+        theta = _polished(loss, np.array(warm.log_scales), WARM_ITERATIONS)
+    return at(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
+
+
+def at(X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None) -> Feasibility:
+    """The model with the hyperparameters given."""
+    columns = np.arange(X.shape[1]) if groups is None else groups
+    scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
+    K = matern52(squared_distances(scaled, scaled))
+    K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
+    L = cholesky(K.T)
+    labels = np.where(succeeded, SUCCESS, FAILURE)
+    alpha = backward(L, forward(L, labels - SUCCESS))
+    return Feasibility(gp.GP(X, labels, columns, hyperparameters, SUCCESS, 1.0, L, alpha))
+
+
+def _polished(loss: Loss, start: Array, iterations: int) -> Array:
+    """Where L-BFGS-B gets from a start, never below the shortest."""
+    bounds = [(low, low + np.log(LONGEST)) for low in loss.shortest]
+    options = {"maxiter": iterations, "ftol": 1e-4, "gtol": 1e-2, "maxls": 6}
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
+
+
+class Loss:
+    """The loss of the module's docstring and its gradient in theta (g,)."""
+
+    def __init__(self, X: Array, succeeded: Mask, groups: Ints, g: int) -> None:
+        self.X, self.groups, self.g = X - X.mean(axis=0), groups, g  # centred: distances lose fewer digits
+        self.e = np.where(succeeded, SUCCESS, FAILURE) - SUCCESS
+        self.shortest = np.full(g, np.log(SHORTEST) + 0.5 * np.log(max(g, 1)))
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        scaled = self.X / np.exp(theta)[self.groups]
+        K, decay = matern52_with_decay(squared_distances(scaled, scaled))
+        K[np.diag_indices(len(K))] += np.exp(LOG_NOISE)  # with it there is always a factor
+        L = dpotrf(K.T, lower=1, clean=0)[0]
+        alpha = dpotrs(L, self.e, lower=1)[0]
+        value = 0.5 * float(self.e @ alpha) + float(np.log(L.diagonal()).sum())
+        W = np.tril(dpotri(L, lower=1)[0])
+        W = W + np.tril(W, -1).T - np.outer(alpha, alpha)
+        W *= decay
+        # sum_ij W_ij (x_i - x_j)^2 / 2 for every column by one product, as for the value's process
+        columns = W.sum(axis=1) @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, W @ scaled)
+        gradient = np.bincount(self.groups, weights=columns, minlength=self.g)
+        longer = (theta - self.shortest) / LOG_SCALE_SD
+        return value + 0.5 * float(longer @ longer), gradient + longer / LOG_SCALE_SD
