@@ -1,4 +1,4 @@
-"""The default policy: `carbo` where cost is limited, `ei` where only evaluations are."""
+"""The default policy: `bapi` or `carbo` where cost is limited, `ei` where only evaluations are."""
 
 from __future__ import annotations
 
@@ -94,3 +94,33 @@ def test_a_front_can_be_drawn():
     played(study, 7)
     for front in (study.pareto(), study.pareto(trial=5)):
         assert front.picks["CEI"].log_cost <= front.picks["EI"].log_cost + 1e-9
+
+
+def learner(config: dict[str, Any]) -> Any:
+    for step in range(1, 11):
+        yield {"value": (config["x"] - 0.4) ** 2 + 1.0 / step, "cost": 1.0}
+
+
+@pytest.mark.parametrize("max_steps", [10, None])
+def test_learners_that_train_step_by_step_are_planned(max_steps):
+    study = ft.tune(learner, SPACE, ft.Budget(cost=60), seed=0, max_steps=max_steps, progress=False)
+    first = 0 if max_steps else 1
+    assert all(trial.reason.startswith("bapi: ") for trial in study.trials[first:])
+    assert study.count(ft.Status.PAUSED) > 0
+    assert max_steps or len(study.trials[0].curve) == 10
+
+
+def test_where_evaluations_are_counted_learners_are_trained_completely():
+    study = ft.tune(learner, SPACE, "6 evaluations", seed=0, max_steps=10, progress=False)
+    assert [trial.status for trial in study.trials] == [ft.Status.COMPLETE] * 6
+    assert all(trial.reason.startswith("ei: ") for trial in study.trials)
+
+
+@pytest.mark.parametrize("max_steps", [10, None])
+def test_plain_functions_are_welcome_whatever_was_said_of_steps(max_steps):
+    def plain(config: dict[str, Any]) -> dict[str, float]:
+        return {"value": (config["x"] - 0.4) ** 2, "cost": 1.0}
+
+    study = ft.tune(plain, SPACE, ft.Budget(cost=12), seed=0, max_steps=max_steps, progress=False)
+    assert study.count(ft.Status.COMPLETE) == 12
+    assert study.trials[-1].reason.startswith("carbo: ")

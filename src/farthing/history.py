@@ -55,7 +55,7 @@ class History:
             before = Trial(proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config))
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
-            kept_step=proposal.start_step, until_step=proposal.until_step,
+            kept_step=proposal.start_step, from_step=proposal.start_step, until_step=proposal.until_step,
         )  # fmt: skip
         return replace(self.with_trial(trial), asks=event.ask + 1, fits={**self.fits, **proposal.fits})
 

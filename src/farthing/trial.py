@@ -124,6 +124,7 @@ class Trial:
     curve: Curve = field(default_factory=Curve, repr=False)
     kept_step: int = 0  # of a running trial, where it is
     saved_step: int = 0  # of the last checkpoint
+    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was asked for last
     until_step: int | None = field(default=None, repr=False)
     counted: bool = field(default=False, repr=False)  # as an evaluation
     undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step

@@ -7,6 +7,7 @@ from typing import Any
 
 from farthing.errors import InvalidArgument
 from farthing.policies.auto import Auto
+from farthing.policies.bapi import BAPI
 from farthing.policies.bopt import BOPT
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
@@ -17,6 +18,7 @@ from farthing.policies.protocol import Policy, decide, describe
 from farthing.policies.sampling import Random, Sobol
 
 __all__ = [
+    "BAPI",
     "BOPT",
     "CEI",
     "EI",
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (Auto, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
 }
 
 

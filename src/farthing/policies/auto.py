@@ -1,7 +1,8 @@
-"""Policy `auto`: the one of Farthing's own that suits the budget.
+"""Policy `auto`: the one of Farthing's own that suits the objective and the budget.
 
-Where cost is what is limited, the best of the cost-aware policies on `make bench-blackbox`. Where only evaluations are
-counted each costs one of them, whatever it takes, and expected improvement alone says which is worth it.
+Where cost is what is limited: for learners that train step by step, the better of `bapi` and `bopt` on
+`make bench-bapi`; else the best of the cost-aware policies on `make bench-blackbox`. Where only evaluations are counted
+each costs one of them, whatever it takes, and expected improvement alone says which is worth it.
 """
 
 from __future__ import annotations
@@ -13,25 +14,44 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.history import History
+from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
 from farthing.space import Space
-from farthing.trial import Proposal
+from farthing.trial import Decision, Proposal, Status, Trial
 
 
 @dataclass(frozen=True)
 class Auto:
-    """`carbo` for a budget of cost, `ei` for a count of evaluations."""
+    """For a budget of cost `bapi`, if training goes step by step, else `carbo`; `ei` for a count of evaluations."""
 
     name: ClassVar[str] = "auto"
+    needs_steps: ClassVar[bool] = False  # plain functions are welcome
 
-    def for_budget(self, ledger: Ledger) -> CArBO | EI:
+    def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
         """The policy that proposes."""
-        return CArBO() if ledger.unit in ledger.budget.limits else EI()
+        if ledger.unit not in ledger.budget.limits:
+            return EI()
+        return BAPI() if trains_in_steps(history) else CArBO()
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        policy = self.for_budget(ledger)
+        policy = self.chosen(history, ledger)
         proposals = policy.propose(space, history, ledger, n, rng)
         return [replace(proposal, reason=f"{policy.name}: {proposal.reason}") for proposal in proposals]
+
+    def decide(
+        self, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+    ) -> Decision:
+        """As the policy that proposes does."""
+        policy = self.chosen(history, ledger)
+        return policy.decide(space, history, ledger, trial, rng) if isinstance(policy, BAPI) else Decision.CONTINUE
+
+
+def trains_in_steps(history: History) -> bool:
+    """Whether trials are trainings whose length is known: not where the first ended without a step."""
+    if history.max_steps is None:
+        return False
+    first = next((trial for trial in history.trials if trial.status is Status.COMPLETE), None)
+    return first is None or len(first.curve) > 0

@@ -30,7 +30,7 @@ class Policy(Protocol):
         fewer when the space runs out.
 
         A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
-        a trial; see the function `decide`.
+        a trial; see the function `decide`. It refuses plain functions, unless it says `needs_steps = False`.
         """
         ...
 

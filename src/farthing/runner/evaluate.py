@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,21 +29,39 @@ def evaluate(objective: Callable[[Config], Any], config: Config, maximize: bool)
     What returns an iterator is an iterative learner, and the iterator its steps. KeyboardInterrupt is the user's and
     goes through.
     """
+    process = os.getpid()
     try:
         returned = objective(dict(config))
+        _end_a_fork(process)
         return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(returned, maximize)
     except (Exception, SystemExit) as error:
+        _end_a_fork(process, error)
         return failure(error)
 
 
 def next_step(steps: Iterator[Any], maximize: bool) -> Evaluation | None:
     """Pull one step of an iterative learner; None when it has no more."""
+    process = os.getpid()
     try:
-        return read(next(steps), maximize)
+        step = next(steps)
+        _end_a_fork(process)
+        return read(step, maximize)
     except StopIteration:
+        _end_a_fork(process)
         return None
     except (Exception, SystemExit) as error:
+        _end_a_fork(process, error)
         return failure(error)
+
+
+def _end_a_fork(process: int, error: BaseException | None = None) -> None:
+    """A process that the objective forked, and that comes back from it by `sys.exit()` or an error, ends here: else
+    there would be two runs."""
+    if os.getpid() == process:
+        return
+    code = error.code if isinstance(error, SystemExit) else error and 1
+    sys.stdout.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def failure(error: BaseException) -> Evaluation:

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Self
 
+from farthing.runner.forks import only_here
+
 TERMINATED = 128 + signal.SIGTERM  # exit code
 
 
@@ -56,6 +58,7 @@ class Interrupts:
                 end.close()
         self._before, self._wakeup = {}, None
 
+    @only_here
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
             self.terminated = True
@@ -63,6 +66,11 @@ class Interrupts:
             self.interrupted += 1
         if self._inside:
             self.raise_if_any()
+
+    @property
+    def any(self) -> bool:
+        """Whether a signal was noted."""
+        return self.interrupted > 0 or self.terminated
 
     @property
     def wakes(self) -> list[socket.socket]:

@@ -10,9 +10,13 @@ from types import TracebackType
 from typing import Self
 
 from farthing.runner.checkpoints import Checkpoints
+from farthing.runner.clock import Clock
 from farthing.runner.places import Place
 from farthing.study import Study
 from farthing.trial import Status
+
+CLOSING_SECONDS = 5.0  # that paused learners may take to clean up, together
+LEAST_CLOSING_SECONDS = 0.2  # where the budget leaves no time for it
 
 _temporary: weakref.WeakKeyDictionary[Study, Path] = weakref.WeakKeyDictionary()
 
@@ -23,8 +27,8 @@ class LiveRuns:
     The paused one that has to go when there are too many is that of the worst value.
     """
 
-    def __init__(self, study: Study, place: Place, most: int) -> None:
-        self._study, self._place, self._most = study, place, most
+    def __init__(self, study: Study, place: Place, clock: Clock, most: int) -> None:
+        self._study, self._place, self._clock, self._most = study, place, clock, most
         self._paused: dict[int, Checkpoints] = {}
         self._root = checkpoint_root(study)
 
@@ -39,9 +43,7 @@ class LiveRuns:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        kept = [(number, self._closed(number)) for number in list(self._paused)]
-        for number, step in kept:
-            self._study.course.drop(number, step)
+        self._let_go(list(self._paused))
 
     def folder(self, number: int, new: bool) -> Path:
         """Where a trial's checkpoints go. What an earlier study of the same name left is not this trial's."""
@@ -61,21 +63,32 @@ class LiveRuns:
         """Keep a learner alive."""
         self._paused[number] = checkpoints
         if len(self._paused) > self._most:
-            worst = max(self._paused, key=self._loss)
-            self._study.course.drop(worst, self._closed(worst))
+            self._let_go([max(self._paused, key=self._loss)])
 
     def _loss(self, number: int) -> tuple[float, int]:
         value = self._study.trial(number).value or 0.0
         return -value if self._study.maximize else value, number
 
-    def _closed(self, number: int) -> int:
-        """The step from which a learner can go on once it was closed, which may have written a last checkpoint."""
+    def _let_go(self, numbers: list[int]) -> None:
+        """Close learners. Each goes on from its last checkpoint, which it may have written while it was closed."""
+        for number in numbers:
+            self._paused[number].written()
+        self.close(numbers)
+        for number in numbers:
+            checkpoints, trial = self._paused.pop(number), self._study.trial(number)
+            step = trial.kept_step if checkpoints.written() else trial.saved_step if checkpoints else 0
+            self._study.course.drop(number, step)
+
+    def lose(self, number: int) -> None:
+        """A paused learner's process is gone: it goes on from its last checkpoint."""
         checkpoints, trial = self._paused.pop(number), self._study.trial(number)
-        checkpoints.written()
-        self._place.close(number)
-        if checkpoints.written():
-            return trial.kept_step
-        return trial.saved_step if checkpoints else 0
+        self._place.kill(number)
+        self._study.course.drop(number, trial.saved_step if checkpoints else 0)
+
+    def close(self, numbers: list[int]) -> None:
+        """Let learners that rest after a step clean up, for as long as the budget allows."""
+        left = min(self._clock.seconds_left(()), CLOSING_SECONDS)
+        self._place.close(numbers, max(left, LEAST_CLOSING_SECONDS))
 
 
 def checkpoint_root(study: Study) -> Path:

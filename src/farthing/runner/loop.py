@@ -2,14 +2,13 @@
 
 Evaluations happen in a place (places.py): in this process, or in worker processes. Whenever one of them is free it gets
 the next proposal, which knows of all that is running. All wall-clock time between the first line and the last goes to
-the ledger (clock.py). In worker processes limits are kept: an evaluation that would go past one is told, given a moment
-and killed, and what it spent is charged.
+the ledger (clock.py). In worker processes limits are kept (enforcement.py): an evaluation that would go past one is
+told, given a moment and killed, and what it spent is charged.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,19 +16,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.current import Run
-from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded, TargetReached
+from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
+from farthing.history import History
 from farthing.lock import exclusive
 from farthing.reading import read_value
 from farthing.runner.checkpoints import Checkpoints
-from farthing.runner.clock import Clock, is_timed
+from farthing.runner.clock import Clock
+from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
 from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
-from farthing.runner.limits import TrialLimits
 from farthing.runner.live import LiveRuns
 from farthing.runner.messages import Answer, Kind
-from farthing.runner.meters import Gauges, Given, Meters, meters_for
-from farthing.runner.places import CannotShip, Here, Place, Processes, shipped
-from farthing.runner.processes import require, resident_bytes
+from farthing.runner.meters import Gauges, Meters, meters_for
+from farthing.runner.options import Options as Options
+from farthing.runner.places import Place
 from farthing.runner.progress import Progress, progress_for
 from farthing.study import Callback, Objective, Study
 from farthing.trial import OUT_OF_BUDGET, Decision, Outcome, Proposal, Report, Status
@@ -37,60 +37,7 @@ from farthing.trial import OUT_OF_BUDGET, Decision, Outcome, Proposal, Report, S
 logger = logging.getLogger("farthing")
 
 SILENT = 20  # trials in a row that may end without a cost in a unit that only the objective can tell
-GRACE = 0.2  # seconds between telling an evaluation to end and killing it
-PREEMPTED_GRACE = 5.0  # seconds for a training step to come to its end when the machine is taken away
-MEMORY_POLL = 0.05  # seconds between two looks at the memory of evaluations
-METER_POLL = 0.2  # and at their meters
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run, as the user says it; checked."""
-
-    workers: int = 1
-    isolate: bool | None = None
-    paused_limit: int = 32
-    trial_seconds: float | str | None = None
-    trial_memory: float | str | None = None
-    meter: Given = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("paused_limit", 0)):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise InvalidArgument(f"{name}: expected a whole number of at least {least}, got {given!r}")
-        if self.isolate not in (None, True, False):
-            raise InvalidArgument(f"isolate: expected True, False or None, got {self.isolate!r}")
-        if not math.isinf(self.limits.bytes):
-            require()
-        if self.isolate is False and self._needs_processes:
-            raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
-
-    @property
-    def limits(self) -> TrialLimits:
-        return TrialLimits.of(self.trial_seconds, self.trial_memory)
-
-    @property
-    def _needs_processes(self) -> bool:
-        return self.workers > 1 or bool(self.limits)
-
-    def place(self, study: Study, objective: Objective, interrupts: Interrupts) -> Place:
-        """Worker processes where they are needed or wanted and the objective can be shipped, else this process."""
-        here = Here(objective, study.maximize, interrupts)
-        if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(study.ledger.budget)):
-            return here
-        try:
-            load = shipped(objective, study.maximize)
-            processes = Processes(load, self.workers, interrupts, reuse=math.isinf(self.limits.bytes))
-            return processes.started()
-        except CannotShip as error:
-            if self.isolate or self._needs_processes:
-                raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error
-            logger.warning(
-                "the budget is checked only between evaluations and steps: the objective cannot run in a process of "
-                "its own, for %s", error,
-            )  # fmt: skip
-            return here
+MOMENT = 0.1  # seconds within which a signal to all processes arrives
 
 
 def run(
@@ -107,12 +54,12 @@ def run(
         try:
             with (
                 options.place(study, objective, interrupts) as place,
-                LiveRuns(study, place, options.paused_limit) as live,
+                LiveRuns(study, place, clock, options.paused_limit) as live,
             ):
                 _Loop(study, place, live, clock, meters, shown, interrupts, options, callbacks).run()
         except (KeyboardInterrupt, Terminated):
             interrupts.interrupted += 1  # an objective may raise it too
-        if interrupts.interrupted or interrupts.terminated:
+        if interrupts.any:
             where = f"; Study.resume({study.storage!r}) goes on" if study.storage else ""
             message = f"interrupted after {study.count()} trials{where}"
             logger.warning(message)
@@ -120,32 +67,6 @@ def run(
         study.course.charge(clock.overhead())
     if interrupts.terminated:
         raise SystemExit(TERMINATED)
-
-
-@dataclass
-class _Doom:
-    """That an evaluation will be killed: when, and how that is recorded."""
-
-    kill_at: float
-    status: Status
-    reason: str
-
-
-@dataclass
-class _Active:
-    """An evaluation that is advancing."""
-
-    run: Run
-    checkpoints: Checkpoints
-    began: float  # of the action that is being waited for
-    before: float = 0.0  # seconds of the actions before it, since the run began
-    gauges: Gauges = field(default_factory=Gauges)
-    doom: _Doom | None = None
-
-    @property
-    def age(self) -> float:
-        """Seconds that were not charged yet."""
-        return time.perf_counter() - self.began
 
 
 @dataclass(eq=False)
@@ -161,11 +82,16 @@ class _Loop:
     interrupts: Interrupts
     options: Options
     callbacks: Sequence[Callback]
-    active: dict[int, _Active] = field(default_factory=dict)
+    active: dict[int, Active] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
+    refused: History | None = None  # for which there was no proposal
+
+    def __post_init__(self) -> None:
+        self.enforcement = Enforcement(
+            self.study, self.place, self.clock, self.meters, self.interrupts, self.options.limits, self.active
+        )
 
     def run(self) -> None:
-        self._limits = self.options.limits
         try:
             while self._turns():
                 pass
@@ -179,44 +105,57 @@ class _Loop:
         if not self.active:
             return False
         self.clock.wait()
-        happened = self.place.wait(self._patience())
+        happened = self.place.wait(self.enforcement.patience())
         self.clock.work()
         self.interrupts.heard()
         for number, answer in happened:
-            self._take_in(number, answer)
-        self._enforce()
+            if number in self.active:
+                self._take_in(number, answer)
+            else:
+                self.live.lose(number)
+        for number in self.enforcement.overdue():
+            self._condemn(number, self.active[number].age)
         return True
 
     # -- giving out --------------------------------------------------------------------------------------------------
 
-    @property
-    def _closing(self) -> bool:
-        return self.study.stop_requested or self.interrupts.interrupted > 0 or self.interrupts.terminated
-
     def _give_out(self) -> None:
-        while len(self.active) < self.options.workers and not self._closing:
+        """As long as somebody is free. Only while nothing is running can one afford to wait for that."""
+        while len(self.active) < self.options.workers and not (self.study.stop_requested or self.interrupts.any):
+            patience = 0.0 if self.active else self.enforcement.seconds_left
+            if self.refused is self.study.course.history or not self.place.has_room(patience) or self._is_too_late():
+                return
             known = self.study.count()
             try:
                 (proposal,) = self.study.course.propose(1, self.clock.overhead)
             except StudyEnded as end:
+                self.refused = self.study.course.history
                 if not self.active:
                     logger.info("ended: %s", end)
                 return
             self.shown.asked(proposal)
             self._start(proposal, proposal.trial >= known)
 
+    def _is_too_late(self) -> bool:
+        """Whether the time that passed since the last event has used up the budget: what began now would be killed."""
+        if self.enforcement.seconds_left > 0.0:
+            return False
+        if not self.active:
+            self.study.course.charge(self.clock.overhead())
+        return self.study.ended is None
+
     def _start(self, proposal: Proposal, new: bool) -> None:
         number = proposal.trial
         alive = self.live.resume(number)
-        if alive is not None:
-            run = self._run_of(number, proposal.start_step, False)
-            self.active[number] = _Active(run, alive, time.perf_counter(), self.seconds.pop(number, 0.0))
-            self._step(number)
-            return
         run = self._run_of(number, proposal.start_step, new)
-        self.active[number] = _Active(run, Checkpoints(run.folder), time.perf_counter(), self.seconds.pop(number, 0.0))
-        self.place.begin(run, proposal.config)
-        self._measure(number)
+        checkpoints = Checkpoints(run.folder) if alive is None else alive
+        self.active[number] = Active(run, checkpoints, time.perf_counter(), self.seconds.pop(number, 0.0))
+        if alive is not None:
+            self._step(number)
+        else:
+            self.place.reserve(number)
+            self._measure(number)
+            self.place.begin(run, proposal.config)
 
     def _step(self, number: int) -> None:
         self._measure(number)
@@ -243,7 +182,9 @@ class _Loop:
             case Kind.INTERRUPTED:
                 raise KeyboardInterrupt
             case Kind.DIED:
-                self._died(number, active, answer.reason, seconds)
+                self._died(number, answer.reason, seconds)
+            case Kind.TOLD:
+                self._told_to_end(number, seconds)
             case Kind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if evaluation is None or evaluation.outcome.value is None:
@@ -255,9 +196,10 @@ class _Loop:
                 self._stepped(number, active, evaluation, seconds)
 
     def _require_iterative(self) -> None:
-        if hasattr(self.study.policy, "decide"):
+        policy = self.study.policy
+        if hasattr(policy, "decide") and getattr(policy, "needs_steps", True):
             raise InvalidArgument(
-                f"policy {self.study.policy.name!r} is for learners that train step by step: the objective must yield "
+                f"policy {policy.name!r} is for learners that train step by step: the objective must yield "
                 "a value after every step; for one that returns a value use policy='auto'"
             )
 
@@ -266,13 +208,23 @@ class _Loop:
             return Evaluation(Outcome(Status.COMPLETE))
         return Evaluation(Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing"))
 
-    def _died(self, number: int, active: _Active, reason: str, seconds: float) -> None:
-        if active.doom is not None:
-            self._condemn(number, active, seconds)
+    def _died(self, number: int, reason: str, seconds: float) -> None:
+        if self.active[number].doom is not None:
+            self._condemn(number, seconds)
         else:
             self._finish(number, Evaluation(Outcome(Status.FAILED, error=f"the objective {reason}")), seconds)
 
-    def _stepped(self, number: int, active: _Active, step: Evaluation, seconds: float) -> None:
+    def _told_to_end(self, number: int, seconds: float) -> None:
+        """If not by us, then perhaps by the one who tells us too: schedulers of clusters signal all processes of a
+        job, in any order."""
+        if self.active[number].doom is None and not self.interrupts.terminated:
+            time.sleep(MOMENT)
+        if self.active[number].doom is None and self.interrupts.terminated:
+            self._finish(number, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted by SIGTERM")), seconds)
+        else:
+            self._died(number, "was told to end by SIGTERM, and not by the run", seconds)
+
+    def _stepped(self, number: int, active: Active, step: Evaluation, seconds: float) -> None:
         spent, cost = self._spent(active, seconds, step.cost)
         assert step.outcome.value is not None
         rest = dict(step.attributes)
@@ -282,8 +234,8 @@ class _Loop:
         report = Report(step.outcome.value, cost, trained, active.checkpoints.written(), rest)
         decision = self.study.course.record_step(number, report, spent, self.clock.overhead())
         self._require_cost(cost, number)
-        active.before += seconds
-        if decision is Decision.CONTINUE and not self._interrupting:
+        active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
+        if decision is Decision.CONTINUE and not self.interrupts.any:
             self.shown.stepped()
             self._step(number)
         elif decision is Decision.CONTINUE:
@@ -294,19 +246,18 @@ class _Loop:
             self._told(number)
         else:
             del self.active[number]
-            self.place.close(number)
+            self.live.close([number])
             self._told(number)
 
-    @property
-    def _interrupting(self) -> bool:
-        return self.interrupts.interrupted > 0 or self.interrupts.terminated
-
-    def _finish(self, number: int, evaluation: Evaluation, seconds: float, is_harmed: bool = False) -> None:
-        """An evaluation has ended; the process of one that failed may be harmed, and is not used again."""
-        spent, cost = self._spent(self.active.pop(number), seconds, evaluation.cost)
-        is_harmed = is_harmed or evaluation.outcome.status is Status.FAILED
-        (self.place.kill if is_harmed else self.place.close)(number)
-        outcome = evaluation.outcome
+    def _finish(self, number: int, evaluation: Evaluation, seconds: float) -> None:
+        """An evaluation has ended; the process of one that failed or was told to end may be harmed, and is not used
+        again."""
+        active, outcome = self.active.pop(number), evaluation.outcome
+        spent, cost = self._spent(active, seconds, evaluation.cost)
+        if outcome.status is Status.FAILED or active.doom is not None:
+            self.place.kill(number)
+        else:
+            self.live.close([number])
         self.study.course.record(number, outcome, cost, evaluation.attributes, spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
             self._require_cost(cost, number)
@@ -323,7 +274,7 @@ class _Loop:
     # -- what it cost ------------------------------------------------------------------------------------------------
 
     def _spent(
-        self, active: _Active, seconds: float, reported: float | None
+        self, active: Active, seconds: float, reported: float | None
     ) -> tuple[dict[str, float], float | None]:  # fmt: skip
         """What an action of so many seconds spent, and its cost in the budget's unit: as the objective reported it, or
         as measured. Wall-clock seconds are those that passed, however many evaluations they served."""
@@ -345,83 +296,17 @@ class _Loop:
             f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
         )
 
-    # -- keeping limits ----------------------------------------------------------------------------------------------
+    # -- ends that are not its own -----------------------------------------------------------------------------------
 
-    def _patience(self) -> float | None:
-        """Seconds until something may have to be ended; None: for ever."""
-        if not self.place.can_kill:
-            return None
-        now, undoomed = time.perf_counter(), [a for a in self.active.values() if a.doom is None]
-        until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
-        until += [self._limits.seconds - active.before - active.age for active in undoomed]
-        if undoomed:
-            until.append(self.clock.seconds_left([active.age for active in self.active.values()]))
-            if self._limits.bytes < math.inf:
-                until.append(MEMORY_POLL)
-            if self.meters.units:
-                until.append(METER_POLL)
-        soonest = min(until, default=math.inf)
-        return None if math.isinf(soonest) else max(soonest, 0.0)
-
-    def _enforce(self) -> None:
-        """End what is past a limit, and what the end of the study or a signal leaves no time for."""
-        if not self.place.can_kill or not self.active:
-            return
-        self._doom_all()
-        for number, active in list(self.active.items()):
-            if active.doom is None and active.before + active.age >= self._limits.seconds:
-                self._doom(number, GRACE, Status.KILLED, self._limits.seconds_text)
-            if active.doom is None and self._holds_too_much(number):
-                self._doom(number, 0.0, Status.KILLED, self._limits.bytes_text)
-            if active.doom is not None and time.perf_counter() >= active.doom.kill_at:
-                self._condemn(number, active, active.age)
-
-    def _holds_too_much(self, number: int) -> bool:
-        limit = self._limits.bytes
-        return limit < math.inf and resident_bytes(self.place.process_of(number)) > limit
-
-    def _doom_all(self) -> None:
-        ended = self.study.ended
-        if self.interrupts.interrupted > 1:
-            everyone = (0.0, Status.INTERRUPTED, "interrupted")
-        elif self.interrupts.terminated:
-            everyone = (PREEMPTED_GRACE, Status.INTERRUPTED, "interrupted by SIGTERM")
-        elif isinstance(ended, TargetReached):
-            everyone = (GRACE, Status.INTERRUPTED, str(ended))
-        elif self.clock.seconds_left([a.age for a in self.active.values()]) <= 0.0 or self._is_spent:
-            everyone = (GRACE, Status.KILLED, OUT_OF_BUDGET)
-        else:
-            return
-        for number, active in self.active.items():
-            if active.doom is None or everyone[0] == 0.0:
-                self._doom(number, *everyone)
-
-    @property
-    def _is_spent(self) -> bool:
-        """Whether a limit is reached that goes on to be spent, by what meters show now too: not that of the number of
-        evaluations."""
-        ledger = self.study.ledger
-        if not self.meters.units:
-            return ledger.reached not in (None, "evaluations")
-        shown = [active.gauges.spent() for active in self.active.values()]
-        now = ledger.charged({"evaluation": {unit: sum(s[unit] for s in shown) for unit in self.meters.units}})
-        return now.reached not in (None, "evaluations")
-
-    def _doom(self, number: int, grace: float, status: Status, reason: str) -> None:
-        """Tell an evaluation to end. A training step is only waited for where it has time: it may end by itself."""
-        self.active[number].doom = _Doom(time.perf_counter() + grace, status, reason)
-        is_training = len(self.study.trial(number).curve) > 0
-        if grace < PREEMPTED_GRACE or not is_training:
-            self.place.tell_to_end(number)
-
-    def _condemn(self, number: int, active: _Active, seconds: float) -> None:
+    def _condemn(self, number: int, seconds: float) -> None:
         """Record the end of an evaluation that was doomed; an iterative learner out of budget could go on with more."""
-        assert active.doom is not None
-        status, reason = active.doom.status, active.doom.reason
+        doom = self.active[number].doom
+        assert doom is not None
+        status, reason = doom.status, doom.reason
         trial = self.study.trial(number)
         goes_on = reason == OUT_OF_BUDGET and len(trial.curve) > 0
         outcome = Outcome(Status.PAUSED if goes_on else status, error=reason)
-        self._finish(number, Evaluation(outcome), seconds, is_harmed=True)
+        self._finish(number, Evaluation(outcome), seconds)
         if goes_on:
             self.study.course.drop(number, trial.saved_step)
 

@@ -8,8 +8,10 @@ processes share, as after a fork, are resident in each of them.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -41,10 +43,8 @@ def usage(pid: int, proc: Path = PROC) -> Usage | None:
 
 def usages(pids: Iterable[int], proc: Path = PROC) -> dict[int, Usage | None]:
     """The same of several, for one walk over all processes."""
-    everyone: _Everyone = _Proc(proc) if (proc / "stat").exists() else _Psutil(_psutil())
-    children: dict[int, list[int]] = {}
-    for pid, parent in everyone.parents.items():
-        children.setdefault(parent, []).append(pid)
+    everyone = _everyone(proc)
+    children = _children(everyone)
     return {pid: _together([everyone.read(one) for one in _tree(pid, children)]) for pid in pids}
 
 
@@ -60,12 +60,43 @@ def require(proc: Path = PROC) -> None:
         _psutil()
 
 
+def end_all(leader: int) -> None:
+    """Kill the process that leads a group, its group, and those of its descendants that left the group."""
+    with suppress(OSError):
+        if leader != os.getpid():
+            os.kill(leader, signal.SIGSTOP)  # it starts no more while we look
+    for pid in _descendants(leader):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    with suppress(OSError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Without the process itself; none where they cannot be seen."""
+    try:
+        return _tree(pid, _children(_everyone(PROC)))[1:]
+    except MeterUnavailable:
+        return []
+
+
 class _Everyone(Protocol):
     """All processes at one moment: whose child each is, and what one of them uses without its descendants."""
 
     parents: dict[int, int]
 
     def read(self, pid: int) -> Usage | None: ...
+
+
+def _everyone(proc: Path) -> _Everyone:
+    return _Proc(proc) if (proc / "stat").exists() else _Psutil(_psutil())
+
+
+def _children(everyone: _Everyone) -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for pid, parent in everyone.parents.items():
+        children.setdefault(parent, []).append(pid)
+    return children
 
 
 def _tree(pid: int, children: dict[int, list[int]]) -> list[int]:

@@ -98,10 +98,13 @@ class Paths:
     log_probability: float  # Eq. (19): that the carried slopes, given Y alone, are at most 0
     exact: bool  # whether the draws are, see `tilting`
     used: int = 0  # columns of U
+    watched: bool = True  # whether curves that are asked for are known to fall
 
     @cached_property
     def places(self) -> Array:
         """Virtual times of every curve, (v,)."""
+        if not self.watched:
+            return np.empty(0)
         return curve_kernels.virtual_times(self.gp.hyperparameters.kernel, self.gp.phi)
 
     @property
@@ -134,16 +137,16 @@ class Paths:
 
     def redrawn(self, R: Array) -> Paths:
         """Paths whose slopes at the curves of R (c, f) are drawn with the others and not after them."""
-        return draw(self.gp, self.carried + self._unwatched(R), self.seed, len(self.E))
+        return draw(self.gp, self.carried + self._unwatched(R), self.seed, len(self.E), self.watched)
 
     def _at(self, R: Array, of: Ints, asked: Probes) -> Mixture:
         """The probes asked, of[i] the row of R whose curve the i-th belongs to."""
         v, sd = len(self.places), np.sqrt(self.gp.variance)
         slopes = Probes.slopes(R, self.places)
         means, A = self._given_draws(slopes + asked)
-        own, free = A[:, : len(slopes)].reshape(-1, len(R), v).transpose(1, 0, 2), A[:, len(slopes) :]
+        own, free = A[:, : len(slopes)].reshape(len(A), len(R), v).transpose(1, 0, 2), A[:, len(slopes) :]
         G = _factors(self._of_slopes() - own.transpose(0, 2, 1) @ own)  # (c, v, v)
-        log_weights, Y = self._sequence(means[:, : len(slopes)].reshape(-1, len(R), v), G, self._watched(R))
+        log_weights, Y = self._sequence(means[:, : len(slopes)].reshape(len(means), len(R), v), G, self._watched(R))
         # K_x is 1 between a probe and the slopes of its own curve. (p, v), then whitened by G
         share = self._slopes_with(asked) - (free.T[:, None, :] @ own[of])[:, 0]
         for j in range(v):
@@ -237,7 +240,7 @@ class Paths:
         room = max(MOST_VIRTUAL - int((self.carried.order == 1).sum()), 0)
         paths = self._carry(slopes[:room])
         if self.used == 0 and 1.0 / np.sum(paths.weights**2) < LEAST_EFFECTIVE * len(self.E):
-            paths = draw(self.gp, self.carried + slopes[:room], self.seed, len(self.E))
+            paths = draw(self.gp, self.carried + slopes[:room], self.seed, len(self.E), self.watched)
         asked = Probes.values(X, t / self.gp.t_max)
         means, A = paths._given_draws(asked)
         K = self.gp.prior(asked, asked)
@@ -279,14 +282,17 @@ class Curves:
 
     def condition(self, X: Array, t: Array, y: Array) -> Curves:
         """The same with more observations: hyperparameters stay, virtual places and draws follow."""
-        return constrained(self.plain.condition(X, t, y), self.paths.seed, len(self.paths.E))
+        return constrained(self.plain.condition(X, t, y), self.paths.seed, len(self.paths.E), self.paths.watched)
 
 
 def fit(
     X: Array, t: Array, y: Array, groups: Sequence[int] | Ints | None = None, *, t_max: float,
     kernel: TimeKernel = "decay", warm: Hyperparameters | None = None, rng: np.random.Generator, samples: int = SAMPLES,
+    watched: bool = True,
 ) -> Curves:  # fmt: skip
     """Curves through values y (n,) at X (n, f) after t (n,) steps of t_max; y is standardised inside.
+
+    With `watched=False` nothing says that they fall: the process alone, in the same form.
 
     >>> X, t = np.repeat([[0.0], [1.0]], 3, axis=0), np.array([1.0, 4.0, 9.0, 1.0, 3.0, 5.0])
     >>> curves = fit(X, t, 0.2 + 0.1 * X[:, 0] + 1.0 / (1.0 + t), t_max=30, rng=np.random.default_rng(0))
@@ -295,15 +301,15 @@ def fit(
     True
     """
     plain = curve_gp.fit(X, np.asarray(t, dtype=np.float64), y, groups, t_max, kernel, warm)
-    return constrained(plain, int(rng.integers(2**62)), samples)
+    return constrained(plain, int(rng.integers(2**62)), samples, watched)
 
 
-def constrained(plain: CurveGP, seed: int, samples: int = SAMPLES) -> Curves:
+def constrained(plain: CurveGP, seed: int, samples: int = SAMPLES, watched: bool = True) -> Curves:
     """A fitted process made to fall at the runs where it may not."""
-    return Curves(plain, draw(plain, doubtful(plain), seed, samples))
+    return Curves(plain, draw(plain, doubtful(plain)[: None if watched else 0], seed, samples, watched))
 
 
-def draw(gp: CurveGP, carried: Probes, seed: int, samples: int) -> Paths:
+def draw(gp: CurveGP, carried: Probes, seed: int, samples: int, watched: bool = True) -> Paths:
     """Draws of slopes (k,) at most 0, Eq. (10)."""
     rng = np.random.default_rng(seed)
     mean, V = gp.whitened(carried)
@@ -316,7 +322,7 @@ def draw(gp: CurveGP, carried: Probes, seed: int, samples: int) -> Paths:
     strata = rng.permuted(np.tile(np.arange(float(samples))[:, None], (1, 3 * MOST_VIRTUAL)), axis=0)
     U = np.clip((strata + rng.random(strata.shape)) / samples, tilting.SMALLEST_UNIFORM, 1.0 - 2.0**-53)
     even = np.full(samples, -np.log(samples))
-    return Paths(gp, carried, V, factor, E, even, U, seed, found.log_probability, found.exact)
+    return Paths(gp, carried, V, factor, E, even, U, seed, found.log_probability, found.exact, 0, watched)
 
 
 def doubtful(gp: CurveGP, most: int = CARRIED) -> Probes:
