@@ -218,7 +218,7 @@ class Study:
         the model can be had again as it is after this step, also by another process.
 
         >>> import farthing as ft
-        >>> study = ft.Study(ft.Space(rate=ft.Real(0, 1)), ft.Budget(cost=100), seed=0, max_steps=3)
+        >>> study = ft.Study(ft.Space(rate=ft.Real(0, 1)), ft.Budget(cost=100), policy="ei", seed=0, max_steps=3)
         >>> proposal = study.ask()
         >>> [study.report(proposal, 1 / step, cost=1.0).value for step in (1, 2, 3)]
         ['continue', 'continue', 'stop']
