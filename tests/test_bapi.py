@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,18 +38,26 @@ def step_cost(config: dict[str, Any]) -> float:
     return config["width"] / 64.0
 
 
-def searched(policy: Any = "bapi", cost: float = 240.0, seed: int = 0, asks: int = 10**9, **options: Any) -> ft.Study:
+def proposals_of(study: ft.Study) -> Iterator[ft.Proposal]:
+    """Until the study ends."""
+    with suppress(StudyEnded):
+        while True:
+            yield study.ask()
+
+
+def train(study: ft.Study, proposal: ft.Proposal) -> None:
+    """Step after step, as long as the study says so."""
+    step, decision = proposal.start_step, ft.Decision.CONTINUE
+    while decision is ft.Decision.CONTINUE:
+        step += 1
+        decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))
+
+
+def searched(policy: Any = "bapi", cost: float = 240.0, seed: int = 0, asks: int | None = None) -> ft.Study:
     """A study in an own loop."""
-    study = ft.Study(SPACE, ft.Budget(cost=cost), policy=policy, seed=seed, max_steps=STEPS, **options)
-    for _ in range(asks):
-        try:
-            proposal = study.ask()
-        except StudyEnded:
-            break
-        step, decision = proposal.start_step, ft.Decision.CONTINUE
-        while decision is ft.Decision.CONTINUE:
-            step += 1
-            decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))
+    study = ft.Study(SPACE, ft.Budget(cost=cost), policy=policy, seed=seed, max_steps=STEPS)
+    for proposal in islice(proposals_of(study), asks):
+        train(study, proposal)
     return study
 
 
@@ -186,16 +197,9 @@ class TestEarlyTermination:
         resumed = 0
         for seed in range(3):
             study = ft.Study(SPACE, ft.Budget(cost=400), policy="bapi", seed=seed, max_steps=STEPS)
-            while study.ended is None:
-                try:
-                    proposal = study.ask()
-                except StudyEnded:
-                    break
+            for proposal in proposals_of(study):
                 resumed += proposal.start_step > 0
-                step, decision = proposal.start_step, ft.Decision.CONTINUE
-                while decision is ft.Decision.CONTINUE:
-                    step += 1
-                    decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))
+                train(study, proposal)
         assert resumed > 0
 
 
@@ -288,11 +292,7 @@ def test_options_that_make_no_sense_are_refused(options):
 def test_failures_are_survived():
     study = ft.Study(SPACE, ft.Budget(cost=200), policy="bapi", seed=0, max_steps=STEPS)
     failed = 0
-    while study.ended is None:
-        try:
-            proposal = study.ask()
-        except StudyEnded:
-            break
+    for proposal in proposals_of(study):
         step, decision = proposal.start_step, ft.Decision.CONTINUE
         while decision is ft.Decision.CONTINUE:
             step += 1

@@ -200,7 +200,6 @@ class Plan:
     costs: RunCosts
     paused: list[Trial]
     paths: Paths  # with the runs on their way, to the ends of their trainings
-    pending: int  # how many these are
     success: Feasibility | None
     rng: np.random.Generator
 
@@ -215,15 +214,14 @@ class Plan:
         costs = RunCosts.of(policy.cost, space, history)
         success = success_model(space, history)
         paused = history.of(Status.PAUSED)
-        pending = len(history.running)
-        return cls(policy, space, ledger, fresh, known, costs, paused, paths, pending, success, rng)
+        return cls(policy, space, ledger, fresh, known, costs, paused, paths, success, rng)
 
     def with_running(self, proposal: Proposal) -> Plan:
         """As if the proposal were on its way."""
         x = self.space.features(self.space.encode(proposal.config)[None, :])[0]
         paused = [trial for trial in self.paused if trial.number != proposal.trial]
         return replace(
-            self, paused=paused, paths=self.paths.extend(x, float(self.known.t_max)), pending=self.pending + 1,
+            self, paused=paused, paths=self.paths.extend(x, float(self.known.t_max)),
             ledger=self.ledger.promised(proposal.predicted_cost or 0.0, 1),
         )  # fmt: skip
 
@@ -255,7 +253,7 @@ class Plan:
         left, paths, chosen = self.ledger.available, self.paths, list[Planned]()
         candidates = self._candidates(self._screened(self._points(), KEPT, left))
         while len(chosen) < self.policy.horizon and left > 0.0:
-            candidates, utility = self._refined(candidates, paths, self.pending + len(chosen), left)
+            candidates, utility = self._refined(candidates, paths, left)
             if not len(utility) or utility[0] == -np.inf:
                 break
             planned = self._planned(candidates[:1], left)
@@ -267,18 +265,16 @@ class Plan:
             candidates = candidates[1 : KEPT + 1]
         return chosen
 
-    def _refined(
-        self, candidates: Candidates, paths: Paths, drawn: int, left: float
-    ) -> tuple[Candidates, Array]:  # fmt: skip
+    def _refined(self, candidates: Candidates, paths: Paths, left: float) -> tuple[Candidates, Array]:
         """Candidates and others near the best of them, by decreasing utility."""
-        utility = self._utility(candidates, paths, drawn, left)
+        utility = self._utility(candidates, paths, left)
         for _ in range(ROUNDS):
             best = np.argsort(-utility, kind="stable")[:ANCHORS]
             near = self.fresh.snap(perturbed(candidates.U[best], self.fresh.levels, self.rng))
             near = self._screened(near[self.fresh.admissible(near)], NEARBY, left)
             nearby = self._candidates(near, paused=False)
             candidates = _joined(candidates, nearby)
-            utility = np.concatenate([utility, self._utility(nearby, paths, drawn, left)])
+            utility = np.concatenate([utility, self._utility(nearby, paths, left)])
         order = np.argsort(-utility, kind="stable")
         return candidates[order], utility[order]
 
@@ -312,12 +308,12 @@ class Plan:
         own = np.array([self.costs.log_per_step_of(trial) for trial in self.paused])
         return _joined(new, Candidates(V, self.space.features(V), step, own, self.paused))
 
-    def _utility(self, candidates: Candidates, paths: Paths, drawn: int, left: float) -> Array:
+    def _utility(self, candidates: Candidates, paths: Paths, left: float) -> Array:
         """log EI (c,) at the last step that is trained and can be paid, given the draws of the runs planned before."""
         if not len(candidates.U):
             return np.empty(0)
         reach = self._reach(candidates.step, candidates.log_cost, left)
-        values = paths.drawn()[:, paths.carried.order == 0] if drawn else np.empty((len(paths.E), 0))
+        values = paths.drawn()[:, paths.carried.order == 0]  # (S, k) of the runs planned before
         best = np.minimum(self.known.best, values.min(axis=1, initial=np.inf))  # (S,)
         utility = log_improvement(paths.at(candidates.X, np.maximum(reach, 1.0)), best)
         utility = utility + self._log_success(candidates.X)

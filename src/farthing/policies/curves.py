@@ -46,14 +46,12 @@ class CurveOptions(Protocol):
 class TrainingCurves:
     """All curves, fitted."""
 
-    space: Space
     curves: Curves
     warp: Warp
     t_max: int
     best: float  # warped
     eps: float  # in the units of the value
     anchors: Array  # (k, p) configurations of the best runs
-    is_monotone: bool
 
     @classmethod
     def of(
@@ -79,7 +77,7 @@ class TrainingCurves:
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
         best = float(warp(np.array([ends.min()]))[0])
-        return cls(space, curves, warp, t_max, best, eps, anchors, options.monotone)
+        return cls(curves, warp, t_max, best, eps, anchors)
 
     @property
     def paths(self) -> Paths:
