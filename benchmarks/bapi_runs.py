@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Lock, local
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bopt_synthetic_runs import CACHE, COSTS, PEERS, SOURCE, code_of, sources
-from children import Child, ChildStopped
+from children import Child
 from environments import digest, ensure, requirements
+from kept_runs import Runner, write
 
 Array = NDArray[np.float64]
 
@@ -117,7 +115,7 @@ def facts_of(folder: Path, task: int) -> Facts:
     if not path.exists():
         print(f"drawing {SAMPLE} trainings of task {task}", flush=True)
         with Child("lcbench", [str(folder)], LIMIT_SECONDS, "bapi_surrogate.py") as child:
-            _write(path, child.ask(asked))
+            write(path, child.ask(asked))
     return Facts(**json.loads(path.read_text()))
 
 
@@ -190,13 +188,6 @@ def _short(key: object) -> str:
     return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _write(path: Path, answer: dict[str, Any]) -> None:
-    CACHE.mkdir(exist_ok=True)
-    partial = path.with_suffix(f".partial{os.getpid()}")
-    partial.write_text(json.dumps(answer))
-    partial.replace(path)
-
-
 @cache
 def _fingerprint(method: Method) -> str:
     own_files = [PEERS / name for name in (method.script, "bapi_task.py")]
@@ -223,51 +214,21 @@ def exists(method: Method) -> bool:
 # -- doing them --------------------------------------------------------------------------------------------------------
 
 
-class Runner:
-    """Does runs that are not kept; each worker thread has one child per script."""
+def _begun(run: Run) -> Child:
+    return Child(run.method.system, [str(ensure("lcbench")), str(run.folder)], LIMIT_SECONDS, run.method.script)
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._lock, self._mine = Lock(), local()
-        self._children: list[Child] = []
 
-    def _child(self, run: Run) -> Child:
-        mine: dict[str, Child] = self._mine.__dict__
-        script = run.method.script
-        if script not in mine:
-            arguments = [str(ensure("lcbench")), str(run.folder)]
-            mine[script] = Child(run.method.system, arguments, LIMIT_SECONDS, script)
-            with self._lock:
-                self._children.append(mine[script])
-        return mine[script]
+def _keep(run: Run, answer: dict[str, Any]) -> Result:
+    write(_path(run), answer)
+    return Result.of(answer, run.budget)
 
-    def __call__(self, run: Run) -> Result | None:
-        result = kept(run)
-        note = " (kept)" if result else ""
-        if result is None:
-            try:
-                answer = self._child(run).ask(run.described)
-            except ChildStopped as stopped:
-                self._mine.__dict__.pop(run.method.script, None)
-                self._report(run, f"FAILED, {stopped}")
-                return None
-            _write(_path(run), answer)
-            result = Result.of(answer, run.budget)
-        facts = facts_of(run.folder, run.task)
-        last = result.best_at(np.array([run.budget]), facts.median)[0]
-        regret = (last - facts.lowest) / (facts.median - facts.lowest)
-        counts = f"{result.trainings} trainings, {len(result.spent)} steps"
-        self._report(run, f"error {last:.4g}, regret {regret:.3f}, {counts} in {result.seconds:.1f} s{note}")
-        return result
 
-    def _report(self, run: Run, what: str) -> None:
-        with self._lock:
-            self._done += 1
-            print(f"{self._done}/{self._total} {run}: {what}", flush=True)
-
-    def close(self) -> None:
-        for child in self._children:
-            child.close()
+def _said(run: Run, result: Result) -> str:
+    facts = facts_of(run.folder, run.task)
+    last = result.best_at(np.array([run.budget]), facts.median)[0]
+    regret = (last - facts.lowest) / (facts.median - facts.lowest)
+    counts = f"{result.trainings} trainings, {len(result.spent)} steps"
+    return f"error {last:.4g}, regret {regret:.3f}, {counts} in {result.seconds:.1f} s"
 
 
 def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
@@ -275,12 +236,4 @@ def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
     ensure("lcbench")
     for folder, task in sorted({(run.folder, run.task) for run in runs}):
         facts_of(folder, task)
-    for system in sorted({run.method.system for run in runs if kept(run) is None}):
-        ensure(system)
-    runner = Runner(len(runs))
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(runner, runs))
-    finally:
-        runner.close()
-    return {run: result for run, result in zip(runs, found, strict=True) if result is not None}
+    return Runner(kept, _keep, _begun, lambda run: run.described, _said).measure(runs, workers)

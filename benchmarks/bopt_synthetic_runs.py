@@ -11,23 +11,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from threading import Lock, local
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from children import Child, ChildStopped
-from environments import BENCHMARKS, ROOT, digest, ensure, requirements
+from children import Child
+from environments import BENCHMARKS, ROOT, digest, requirements
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.policies.bopt import PAPER
+from kept_runs import Runner, write
 from peers.bopt_functions import FUNCTIONS, Function
 
 Array = NDArray[np.float64]
@@ -211,70 +209,26 @@ def kept(run: Run) -> Result | None:
     return Result.of(json.loads(path.read_text())) if path.exists() else None
 
 
-def _keep(run: Run, answer: dict[str, Any]) -> None:
-    CACHE.mkdir(exist_ok=True)
-    path = _path(run)
-    partial = path.with_suffix(f".partial{os.getpid()}")
-    partial.write_text(json.dumps(answer))
-    partial.replace(path)
+def _keep(run: Run, answer: dict[str, Any]) -> Result:
+    write(_path(run), answer)
+    return Result.of(answer)
 
 
 # -- doing them --------------------------------------------------------------------------------------------------------
 
 
-class Runner:
-    """Does runs that are not kept; each worker thread has one child per script."""
+def _begun(run: Run) -> Child:
+    return Child(run.method.system, [], LIMIT_SECONDS, run.method.script)
 
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._lock, self._mine = Lock(), local()
-        self._children: list[Child] = []
 
-    def _child(self, method: Method) -> Child:
-        mine: dict[str, Child] = self._mine.__dict__
-        if method.script not in mine:
-            mine[method.script] = Child(method.system, [], LIMIT_SECONDS, method.script)
-            with self._lock:
-                self._children.append(mine[method.script])
-        return mine[method.script]
-
-    def __call__(self, run: Run) -> Result | None:
-        result = kept(run)
-        note = " (kept)" if result else ""
-        if result is None:
-            try:
-                answer = self._child(run.method).ask(run.task)
-            except ChildStopped as stopped:
-                self._mine.__dict__.pop(run.method.script, None)
-                self._report(run, f"FAILED, {stopped}")
-                return None
-            _keep(run, answer)
-            result = Result.of(answer)
-        _, regrets = result.steps(FUNCTIONS[run.function].optimum)
-        self._report(run, f"regret {regrets[-1]:.3g}, {len(result.values)} runs in {result.seconds:.1f} s{note}")
-        return result
-
-    def _report(self, run: Run, what: str) -> None:
-        with self._lock:
-            self._done += 1
-            print(f"{self._done}/{self._total} {run}: {what}", flush=True)
-
-    def close(self) -> None:
-        for child in self._children:
-            child.close()
+def _said(run: Run, result: Result) -> str:
+    _, regrets = result.steps(FUNCTIONS[run.function].optimum)
+    return f"regret {regrets[-1]:.3g}, {len(result.values)} runs in {result.seconds:.1f} s"
 
 
 def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
     """The results of runs; those that failed are named on the screen and left out."""
-    for system in sorted({run.method.system for run in runs if kept(run) is None}):
-        ensure(system)
-    runner = Runner(len(runs))
-    try:
-        with ThreadPoolExecutor(workers) as pool:
-            found = list(pool.map(runner, runs))
-    finally:
-        runner.close()
-    return {run: result for run, result in zip(runs, found, strict=True) if result is not None}
+    return Runner(kept, _keep, _begun, lambda run: run.task, _said).measure(runs, workers)
 
 
 def planned(seeds: int, functions: Sequence[str], methods: Sequence[Method]) -> list[Run]:
