@@ -33,6 +33,7 @@ from farthing.runner.processes import end_all
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between two looks whether the run is still our parent
+PARTING_SECONDS, PARTING_POLL = 2.0, 0.01  # that a run may take to end after its channel, or to end this process
 
 
 class ToldToEnd(BaseException):
@@ -164,9 +165,11 @@ def serve(channel: Channel, load: int) -> None:
         channel.send(Answer(Kind.REFUSED, reason=f"{type(error).__name__}: {error}"))
         messages.get()  # never comes: the run ends this process
         return
-    channel.send(Answer(Kind.READY))
-    while True:
-        channel.send(worker.answer(messages.get()))
+    with suppress(OSError):  # nobody is there, or the objective closed the channel
+        channel.send(Answer(Kind.READY))
+        while True:
+            channel.send(worker.answer(messages.get()))
+    messages.get()  # never comes: the thread that reads ends this process
 
 
 def _loaded(file: int) -> Load:
@@ -178,12 +181,17 @@ def _loaded(file: int) -> Load:
 
 def _read(channel: Channel, messages: SimpleQueue[Any]) -> None:
     """Pass messages on. The end of the channel is the end of the run, and of this process with all its children; so is
-    a new parent, where a fork of the run keeps the channel open."""
+    a new parent, where a fork of the run keeps the channel open. A run that is still there saw the channel close
+    without its doing: it ends this process itself, and says why."""
     run = os.getppid()
     with suppress(EOFError, OSError, ValueError, Garbled):
         while os.getppid() == run:
             if wait([channel.fileno()], ORPHAN_POLL) and (message := channel.arrived()) is not None:
                 messages.put(message)
+    for _ in range(round(PARTING_SECONDS / PARTING_POLL)):
+        if os.getppid() != run:
+            break
+        time.sleep(PARTING_POLL)
     end_all(os.getpid())
     os._exit(1)
 
