@@ -30,7 +30,7 @@ from scipy.special import erfcx
 
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI, SQRT_HALF, SQRT_HALF_PI
-from farthing.numerics.truncated import _check, _interval, _log_mean, _order, net
+from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean, net
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Tilting:
         Z, log_ratio = np.empty((d, N)), np.zeros(N)
         for k in range(d):
             shift = self.mu[k] + self.T[k, :k] @ Z[:k]
-            log_width, y = _interval(self.l[k] - shift, self.u[k] - shift, U[:, k])
+            log_width, y = interval(self.l[k] - shift, self.u[k] - shift, U[:, k])
             Z[k] = self.mu[k] + y
             log_ratio += log_width + self.mu[k] * (0.5 * self.mu[k] - Z[k])
         return Z, log_ratio
@@ -117,7 +117,7 @@ def sample(mean: Array, covariance: Array, lower: Array, upper: Array, count: in
         X = _resampled(tilting.places(np.concatenate([Z for Z, _ in proposed], axis=1)), log_ratios, count, rng)
         _sweep(X, covariance, lower - mean, upper - mean, rng)
     X = np.clip(mean + X, lower, upper)  # rounding
-    return Draws(X, _log_mean(log_ratios), kept / tried, exact)
+    return Draws(X, log_mean(log_ratios), kept / tried, exact)
 
 
 def log_probability(
@@ -126,13 +126,13 @@ def log_probability(
     """log P(lower <= N(mean, covariance) <= upper), the mean of exp(psi) over a fixed net: the same in every call."""
     if len(mean) == 0:
         return 0.0
-    return _log_mean(tilted(mean, covariance, lower, upper).propose(net(count, len(mean)))[1])
+    return log_mean(tilted(mean, covariance, lower, upper).propose(net(count, len(mean)))[1])
 
 
 def tilted(mean: Array, covariance: Array, lower: Array, upper: Array) -> Tilting:
     """The saddle for a box. Coordinates go by Gibson's order, which makes acceptance larger."""
-    _check(lower, upper)
-    order = np.array(_order(covariance, lower - mean, upper - mean), dtype=np.intp)
+    check_box(lower, upper)
+    order = np.array(least_probable_first(covariance, lower - mean, upper - mean), dtype=np.intp)
     L = cholesky(covariance[np.ix_(order, order)])
     diagonal = np.diag(L).copy()
     T = np.tril(L / diagonal[:, None], -1)
@@ -197,7 +197,7 @@ def _ends(lo: Array, hi: Array) -> tuple[Array, Array]:
 
 
 def _log_width(lo: Array, hi: Array) -> Array:
-    return _interval(lo, hi, np.full(len(lo), 0.5))[0]
+    return interval(lo, hi, np.full(len(lo), 0.5))[0]
 
 
 def _resampled(X: Array, log_ratios: Array, count: int, rng: np.random.Generator) -> Array:
@@ -215,5 +215,5 @@ def _sweep(X: Array, covariance: Array, low: Array, high: Array, rng: np.random.
     for _ in range(SWEEPS):
         for i, sd in enumerate(sds):
             others = X[:, i] - sd * sd * (X @ precision[i])
-            _, y = _interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(len(X)))
+            _, y = interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(len(X)))
             X[:, i] = np.clip(others + sd * y, low[i], high[i])

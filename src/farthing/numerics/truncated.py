@@ -99,10 +99,10 @@ def log_box_probability(mean: Array, covariance: Array, lower: Array, upper: Arr
     mean, covariance, lower, upper = _limited(mean, covariance, lower, upper)
     if not len(mean):
         return 0.0
-    order = _order(covariance, lower - mean, upper - mean)
+    order = least_probable_first(covariance, lower - mean, upper - mean)
     mean, lower, upper = mean[order], lower[order], upper[order]
     points = net(count, len(mean))
-    return _log_mean(_walk(mean, cholesky(covariance[np.ix_(order, order)]), lower, upper, points).log_weights)
+    return log_mean(_walk(mean, cholesky(covariance[np.ix_(order, order)]), lower, upper, points).log_weights)
 
 
 def log_box_with_gradient(
@@ -110,7 +110,7 @@ def log_box_with_gradient(
 ) -> tuple[float, Array, Array]:  # fmt: skip
     """log P with the points U, and the exact derivatives (n,) by the mean and (n, n), symmetric, by K = L L'."""
     walk = _walk(mean, L, lower, upper, U)
-    value = _log_mean(walk.log_weights)
+    value = log_mean(walk.log_weights)
     share = np.exp(walk.log_weights - value) / len(U)  # (N,) of each point in the sum
     diagonal = np.diag(L)
     # d log(e - d) and d y by lo and by hi; the weight of the point belongs to the first.
@@ -137,9 +137,9 @@ def box_moments(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Mean (n,) and covariance (n, n) of N(mean, covariance) cut to the box, from Genz's weighted points."""
     L = cholesky(covariance)
-    _check(lower, upper)
+    check_box(lower, upper)
     walk = _walk(mean, L, lower, upper, net(count, len(mean)))
-    share = np.exp(walk.log_weights - _log_mean(walk.log_weights)) / count
+    share = np.exp(walk.log_weights - log_mean(walk.log_weights)) / count
     X = L @ walk.Y  # (n, N)
     centre = X @ share
     X -= centre[:, None]
@@ -154,7 +154,7 @@ def sample_box(
     Each draw is the end of its own Gibbs chain of a few sweeps, which begins at one of Genz's weighted points, chosen
     by weight: the beginnings are almost right already, so the chains need not be long.
     """
-    _check(lower, upper)
+    check_box(lower, upper)
     L = cholesky(covariance)
     walk = _walk(mean, L, lower, upper, rng.uniform(2.0**-60, 1.0 - 2.0**-53, (EXCESS * count, len(mean))))
     share = np.exp(walk.log_weights - walk.log_weights.max())
@@ -164,7 +164,7 @@ def sample_box(
     for _ in range(SWEEPS):
         for i, sd in enumerate(1.0 / np.sqrt(np.diag(precision))):
             others = X[i] - sd * sd * (precision[i] @ X)
-            _, y = _interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(count))
+            _, y = interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(count))
             X[i] = np.clip(others + sd * y, low[i], high[i])
     return mean + X.T
 
@@ -205,11 +205,11 @@ def _walk(mean: Array, L: Array, lower: Array, upper: Array, U: Array) -> _Walk:
         known = L[i, :i] @ Y[:i]
         lo[i] = (low[i] - known) / L[i, i]
         hi[i] = (high[i] - known) / L[i, i]
-        log_widths[i], Y[i] = _interval(lo[i], hi[i], U[:, i])
+        log_widths[i], Y[i] = interval(lo[i], hi[i], U[:, i])
     return _Walk(Y, lo, hi, log_widths, log_widths.sum(axis=0))
 
 
-def _interval(lo: Array, hi: Array, u: Array) -> tuple[Array, Array]:
+def interval(lo: Array, hi: Array, u: Array) -> tuple[Array, Array]:
     """log(Phi(hi) - Phi(lo)) and the point at share u of that probability, from the left tail where it is smaller."""
     turned = lo > -hi
     a, b, v = np.where(turned, -hi, lo), np.where(turned, -lo, hi), np.where(turned, 1.0 - u, u)
@@ -224,7 +224,7 @@ def _interval(lo: Array, hi: Array, u: Array) -> tuple[Array, Array]:
     return log_width, np.clip(np.where(turned, -y, y), lo, hi)
 
 
-def _log_mean(logs: Array) -> float:
+def log_mean(logs: Array) -> float:
     largest = float(logs.max())
     return largest + float(np.log(np.exp(logs - largest).mean()))
 
@@ -237,7 +237,7 @@ def _through_cholesky(L: Array, by_L: Array) -> Array:
     return np.asarray(0.5 * (by_K + by_K.T))
 
 
-def _check(lower: Array, upper: Array) -> None:
+def check_box(lower: Array, upper: Array) -> None:
     if not np.all(lower < upper):
         worst = int(np.argmin(np.asarray(lower < upper)))
         raise InvalidArgument(
@@ -247,12 +247,12 @@ def _check(lower: Array, upper: Array) -> None:
 
 def _limited(mean: Array, covariance: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array, Array]:
     """The marginal of the coordinates that have a limit: the others integrate to one."""
-    _check(lower, upper)
+    check_box(lower, upper)
     kept = np.isfinite(lower) | np.isfinite(upper)
     return mean[kept], covariance[np.ix_(kept, kept)], lower[kept], upper[kept]
 
 
-def _order(covariance: Array, lower: Array, upper: Array) -> list[int]:
+def least_probable_first(covariance: Array, lower: Array, upper: Array) -> list[int]:
     """Next is always the coordinate whose interval is least probable, those before it at their expected places
     (Gibson, Glasbey and Elston 1994)."""
     n = len(lower)
@@ -264,7 +264,7 @@ def _order(covariance: Array, lower: Array, upper: Array) -> list[int]:
         rest = np.array(left)
         sd = np.sqrt(np.maximum(np.diag(covariance)[rest] - (columns[rest, :i] ** 2).sum(axis=1), spare[rest]))
         a, b = (lower[rest] - known[rest]) / sd, (upper[rest] - known[rest]) / sd
-        best = int(np.argmin(_interval(a, b, np.full(len(rest), 0.5))[0]))
+        best = int(np.argmin(interval(a, b, np.full(len(rest), 0.5))[0]))
         chosen = left.pop(best)
         order.append(chosen)
         columns[:, i] = (covariance[:, chosen] - columns[:, :i] @ columns[chosen, :i]) / sd[best]

@@ -40,8 +40,8 @@ from farthing.surrogates.gp import (
     LOG_SCALE_SD,
     TINY_VARIANCE,
     VARIANCE_STRENGTH,
-    _profile,
-    _standardised,
+    profile,
+    standardised,
 )
 from farthing.surrogates.kernels import matern52, matern52_with_decay
 
@@ -235,7 +235,7 @@ def fit(
     n, g = len(X), int(columns.max()) + 1 if len(columns) else 0
     if warm is not None and (len(warm.log_scales) != g or warm.kernel != kernel):
         warm = None
-    z = _standardised(y)[0]
+    z = standardised(y)[0]
     of_run = different_rows(X)[1]
     loss = Loss(X, t / t_max, z, columns, g, kernel)
     if warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1):
@@ -256,7 +256,7 @@ def at(
 ) -> CurveGP:  # fmt: skip
     """The process with the hyperparameters given; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
-    z, centre, spread = _standardised(y)
+    z, centre, spread = standardised(y)
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
     share = np.asarray(t, dtype=np.float64) / t_max
     K = matern52(squared_distances(scaled, scaled))
@@ -265,7 +265,7 @@ def at(
     K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
     L = cholesky(K.T)
     solved = dpotrs(L, np.column_stack([np.ones(len(X)), z]), lower=1)[0]
-    mean, variance, alpha = _profile(z, solved)
+    mean, variance, alpha = profile(z, solved)
     return CurveGP(
         X, share, np.asarray(y, dtype=np.float64), columns, float(t_max), hyperparameters,
         centre + spread * mean, spread**2 * variance, L, spread * alpha,
@@ -327,7 +327,7 @@ class Loss:
             return np.inf, np.zeros_like(theta)
         solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
         log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
-        _, variance, alpha = _profile(self.y, solved)
+        _, variance, alpha = profile(self.y, solved)
         inverse = dpotri(L, lower=1, overwrite_c=1)[0].T  # upper triangle, C order; 0 below
         trace = float(inverse.diagonal().sum())
         # Sums over symmetric pairs are twice those over one triangle.

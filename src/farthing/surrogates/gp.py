@@ -200,7 +200,7 @@ def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hy
     n, g = len(X), int(columns.max()) + 1 if len(columns) else 0
     if warm is not None and len(warm.log_scales) != g:
         warm = None
-    z = _standardised(y)[0]
+    z = standardised(y)[0]
     loss = Loss(X, z, columns, g)
     if warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1):
         some = np.linspace(0, n - 1, min(n, COLD_ROWS)).round().astype(np.intp)
@@ -218,20 +218,20 @@ def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hy
 def at(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
     """The process with the hyperparameters given; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
-    z, centre, spread = _standardised(y)
+    z, centre, spread = standardised(y)
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
     K = matern52(squared_distances(scaled, scaled))
     K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
     L = cholesky(K.T)
     solved = dpotrs(L, np.column_stack([np.ones(len(X)), z]), lower=1)[0]
-    mean, variance, alpha = _profile(z, solved)
+    mean, variance, alpha = profile(z, solved)
     return GP(
         X, np.asarray(y, dtype=np.float64), columns, hyperparameters,
         centre + spread * mean, spread**2 * variance, L, spread * alpha,
     )  # fmt: skip
 
 
-def _standardised(y: Array) -> tuple[Array, float, float]:
+def standardised(y: Array) -> tuple[Array, float, float]:
     """y to mean 0 and variance 1 (left at 0 where it is constant), scaled first so that nothing overflows."""
     y = np.asarray(y, dtype=np.float64)
     largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
@@ -242,7 +242,7 @@ def _standardised(y: Array) -> tuple[Array, float, float]:
     return (z - centre) / spread, centre * largest, spread * largest
 
 
-def _profile(y: Array, solved: Array) -> tuple[float, float, Array]:
+def profile(y: Array, solved: Array) -> tuple[float, float, Array]:
     """Mean, signal variance and alpha from K^-1 [1, y]."""
     mean = float(solved[:, 1].sum() / solved[:, 0].sum())
     alpha = solved[:, 1] - mean * solved[:, 0]
@@ -284,7 +284,7 @@ class Loss:
             return np.inf, np.zeros_like(theta)
         solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
         log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
-        _, variance, alpha = _profile(self.y, solved)
+        _, variance, alpha = profile(self.y, solved)
         inverse = dpotri(L, lower=1, overwrite_c=1)[0]
 
         strength = self.n + VARIANCE_STRENGTH

@@ -33,7 +33,7 @@ from scipy.special import ndtr
 from farthing.errors import InvalidArgument
 from farthing.numerics import tilting
 from farthing.numerics.linalg import cholesky, forward
-from farthing.numerics.truncated import _interval
+from farthing.numerics.truncated import interval
 from farthing.surrogates import curve_gp, curve_kernels
 from farthing.surrogates.curve_gp import CurveGP, Hyperparameters, Probes, different_rows
 from farthing.surrogates.curve_kernels import TimeKernel
@@ -192,7 +192,7 @@ class Paths:
         for j in range(v):
             known = means[:, :, j] + sd * sum((G[:, j, i] * Y[i] for i in range(j)), np.zeros((S, c)))
             limit = np.where(watched[:, j], np.inf, -known / (sd * G[:, j, j]))
-            log_width, y = _interval(lowest, limit, np.broadcast_to(self._uniform(j)[:, None], (S, c)))
+            log_width, y = interval(lowest, limit, np.broadcast_to(self._uniform(j)[:, None], (S, c)))
             log_weights += log_width
             Y.append(y)
         return log_weights, Y
@@ -215,7 +215,7 @@ class Paths:
         for j, slope in enumerate(new.order == 1):
             known = means[:, j] + sd * (E[:, :j] @ B[j, :j])
             limit = -known / (sd * B[j, j]) if slope else np.full(S, np.inf)
-            log_width, E[:, j] = _interval(np.full(S, -np.inf), limit, self._uniform(j))
+            log_width, E[:, j] = interval(np.full(S, -np.inf), limit, self._uniform(j))
             log_weights += log_width
         n, k = self.V.shape
         factor = np.zeros((k + len(new),) * 2, order="F")
