@@ -6,7 +6,8 @@ BIN := .venv/bin
 
 .PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
 	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy \
-	bench-bopt-synthetic bench-bopt-curves bench-asks bench-failures bench-throughput bench-runner bench-extrapolation bench-bapi clean help
+	bench-bopt-synthetic bench-bopt-curves bench-asks bench-failures bench-throughput bench-runner bench-extrapolation bench-bapi \
+	bench-sklearn clean help
 
 help:
 	@echo "make demo           tune a scikit-learn model under a 30-second budget"
@@ -29,6 +30,7 @@ help:
 	@echo "make bench-runner      how far budgets are overrun beside Optuna and FLAML; parallel workers (QUICK=1: short)"
 	@echo "make bench-extrapolation  ends of training curves from their first fifth (LCBENCH=FOLDER; QUICK=1: short)"
 	@echo "make bench-bapi        iterative learners under a budget, beside their peers (LCBENCH=FOLDER; QUICK=1: short)"
+	@echo "make bench-sklearn     FarthingSearchCV beside scikit-learn's searches and Optuna's, equal seconds (QUICK=1: short)"
 	@echo "make clean          remove the environments"
 
 demo: .venv/demo.stamp
@@ -111,6 +113,9 @@ bench-extrapolation: .venv/demo.stamp
 
 bench-bapi: .venv/demo.stamp
 	$(BIN)/python benchmarks/bapi.py $(if $(LCBENCH),--data $(LCBENCH))
+
+bench-sklearn: .venv/demo.stamp
+	$(BIN)/python benchmarks/sklearn_search.py
 
 clean:
 	rm -rf .venv .venvs

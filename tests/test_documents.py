@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/guide.md", "docs/meters.md", "docs/runner.md"]
+PAGES = ["README.md", "docs/guide.md", "docs/meters.md", "docs/runner.md", "docs/sklearn.md", "docs/spaces.md"]
 
 
 def python_blocks(page: str) -> list[str]:

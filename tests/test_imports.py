@@ -33,7 +33,7 @@ GROUPS = {
     "package": [""],
     "problems": ["problems"],
     "runner": ["runner"],
-    "shell": ["adapters", "report", "cli"],
+    "shell": ["adapters", "report", "cli", "__main__"],
 }  # fmt: skip
 ARRAYS = {"errors", "numerics", "designs", "surrogates", "acquisitions"}
 MAY_IMPORT = {  # beside its own group
@@ -50,7 +50,11 @@ MAY_IMPORT = {  # beside its own group
     "runner": {*ARRAYS, "domain", "policies", "study", "package"},
     "shell": {*ARRAYS, "domain", "policies", "study", "package", "problems", "runner"},
 }
-UPWARD_INSIDE_FUNCTIONS = {("study", "runner.loop")}  # Study.run
+UPWARD_INSIDE_FUNCTIONS = {
+    ("study", "runner.loop"),  # Study.run
+    ("space", "adapters.spaces"),  # Space.of
+    ("", "adapters.sklearn.search"),  # the name, when it is first used
+}
 
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}
 LAZILY = {

@@ -231,6 +231,7 @@ class TestInterruption:
     @pytest.mark.parametrize("stored", [False, True])
     def test_the_trial_is_interrupted_and_its_time_shown_apart(self, tmp_path, stored):
         study = self.interrupted(tmp_path / "study.db" if stored else None)
+        assert study.interrupted
         assert [trial.status.value for trial in study.trials] == ["complete", "complete", "interrupted"]
         ledger = study.ledger
         assert 0.05 <= ledger.account("interrupted", "seconds") < 5
@@ -258,6 +259,7 @@ class TestInterruption:
     def test_the_same_study_can_run_on(self, tmp_path):
         with self.interrupted(tmp_path / "study.db") as study:
             study.run(lambda config: config["x"], progress=False)
+            assert not study.interrupted
             assert [trial.status.value for trial in study.trials] == ["complete"] * 6
 
     def test_it_is_logged_with_how_to_go_on(self, tmp_path, caplog):

@@ -531,6 +531,28 @@ class TestTrainings:
         assert "took too long" in caplog.text
 
 
+class SlowToLoad:
+    """Takes a while to arrive in another process."""
+
+    def __setstate__(self, state: Any) -> None:
+        time.sleep(5.0)
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"any": 1}
+
+    def __call__(self, config: dict[str, Any]) -> float:
+        return 1.0
+
+
+def test_a_budget_that_is_over_before_a_process_is_ready_is_kept():
+    study = ft.Study(LINE, "0.3s", policy="random", seed=0)
+    began = time.perf_counter()
+    study.run(SlowToLoad(), progress=False)
+    assert time.perf_counter() - began < 1.5
+    assert study.trials == []
+    assert isinstance(study.ended, ft.errors.BudgetSpent)
+
+
 class TestProcesses:
     def test_one_that_died_while_idle_is_not_used(self):
         def kill(study: ft.Study, trial: ft.Trial) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from farthing import errors, policies
     from farthing.acquisitions.pareto import Front
+    from farthing.adapters.sklearn.search import FarthingSearchCV
     from farthing.budget import Budget, Ledger
     from farthing.cost_knowledge import CostPrior
     from farthing.current import Run, current_run
@@ -23,12 +24,14 @@ logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless
 __version__ = "0.1.0"
 
 __all__ = [
-    "Budget", "Choice", "CostPrior", "Curve", "Decision", "Front", "Integer", "Ledger", "Ordered", "Proposal", "Real",
-    "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops", "policies", "tune",
+    "Budget", "Choice", "CostPrior", "Curve", "Decision", "FarthingSearchCV", "Front", "Integer", "Ledger", "Ordered",
+    "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops", "policies",
+    "tune",
 ]  # fmt: skip
 
 _HOMES = {
     "Front": "acquisitions.pareto", "CostPrior": "cost_knowledge", "flops": "surrogates.flops",
+    "FarthingSearchCV": "adapters.sklearn.search",
     "errors": "errors", "policies": "policies",
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
     **dict.fromkeys(["Run", "current_run"], "current"),

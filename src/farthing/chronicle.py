@@ -6,16 +6,30 @@ that what memory knows is always on disk; `replay` is the same fold over the eve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
+from typing import Any
 
 from farthing.budget import Budget, Ledger
 from farthing.cost_knowledge import CostKnowledge
 from farthing.errors import StorageError
-from farthing.events import Asked, Budgeted, Charged, Codec, Dropped, Event, Opened, Reported, Told
+from farthing.events import (
+    Asked,
+    Budgeted,
+    Charged,
+    Codec,
+    Dropped,
+    Event,
+    Noted,
+    Opened,
+    Reported,
+    Told,
+    read_opened,
+)
 from farthing.history import History
 from farthing.lock import exclusive
-from farthing.plausible import require_plausible
+from farthing.plausible import require_plausible, require_plausible_opening
 from farthing.space import Space
 from farthing.storage import EventLog, MemoryLog, open_log
 
@@ -26,6 +40,7 @@ class Chronicle:
     def __init__(self, log: EventLog, space: Space, first: Opened, knowledge: CostKnowledge) -> None:
         self.log, self._space, self._codec = log, space, Codec(space, first.maximize)
         self.history = History(first.seed, cost_knowledge=knowledge, max_steps=first.max_steps)
+        self.notes: Mapping[str, Any] = {}
         self._ledger: Ledger | None = None
 
     @property
@@ -52,14 +67,21 @@ class Chronicle:
             with exclusive(self.storage):
                 self.record(Budgeted(budget))
 
+    def note(self, notes: Mapping[str, Any]) -> None:
+        """Keep these notes from here on; not while another process runs the study."""
+        if notes != self.notes:
+            with exclusive(self.storage):
+                self.record(Noted(dict(notes)))
+
     def record(self, *events: Event) -> None:
         """On disk first, all of them or none, then in memory."""
         self.log.append(*map(self._codec.write, events))
         for event in events:
             self._apply(event)
 
-    def replay(self, events: Sequence[tuple[str, str]]) -> None:
-        """Take in the events of a file after its first; whatever was running there is not running any more."""
+    def replay(self, events: Sequence[tuple[str, str]], *, elsewhere: bool = False) -> None:
+        """Take in the events of a file after its first; whatever was running there is not running any more, unless
+        another process runs it elsewhere."""
         for number, (kind, body) in enumerate(events, start=2):
             try:
                 event = self._codec.read(kind, body)
@@ -71,6 +93,8 @@ class Chronicle:
                     "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
                     f"farthing.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
                 ) from error
+        if elsewhere:
+            return
         self.history = self.history.interrupted()
         if self._ledger is not None:
             self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
@@ -80,6 +104,8 @@ class Chronicle:
             case Budgeted(budget):
                 held = self._ledger or Ledger(budget)
                 self._ledger = Ledger(budget, held.accounts, held.committed, held.running)
+            case Noted(notes):
+                self.notes = notes
             case Charged(charges):
                 self._ledger = self.ledger.charged(charges)
             case Asked(proposal=proposal, charges=charges):
@@ -94,6 +120,19 @@ class Chronicle:
                 promised = self.history.running_trial(trial).predicted_cost or 0.0
                 self.history = self.history.told(event)
                 self._ledger = self.ledger.charged(charges).promised(-promised, -1)
+
+
+def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
+    """What the study of a file is made of, or an error that names the file."""
+    kind, body = events[0]
+    if kind != "opened":
+        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
+    try:
+        first = read_opened(json.loads(body))
+        require_plausible_opening(first)
+        return first
+    except Exception as error:  # whatever a file of unknown origin holds
+        raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
 
 
 def _shortened(text: str, most: int = 200) -> str:

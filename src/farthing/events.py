@@ -1,4 +1,4 @@
-"""What happens to a study, as values: opened, given a budget, asked, reported, told.
+"""What happens to a study, as values: opened, given a budget, asked, reported, told, noted.
 
 A study is the fold of these over its history and its ledger, and the file holds nothing else. In the file values are in
 the user's own sign and options are indices; here, in memory, values are minimised and configs hold the options.
@@ -83,7 +83,14 @@ class Charged:
     charges: Charges
 
 
-Event = Opened | Budgeted | Asked | Reported | Dropped | Told | Charged
+@dataclass(frozen=True)
+class Noted:
+    """What whoever runs the study wants to find in its file again, as JSON; it replaces what was noted before."""
+
+    notes: Json
+
+
+Event = Opened | Budgeted | Asked | Reported | Dropped | Told | Charged | Noted
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,8 @@ class Codec:
 
             case Charged(charges):
                 return "charged", {"charges": charges}
+            case Noted(notes):
+                return "noted", {"notes": plain(notes)}
 
     def read(self, kind: str, text: str) -> Event:
         body = json.loads(text)
@@ -175,6 +184,10 @@ class Codec:
                 return Told(body["trial"], outcome, body["charges"])
             case "charged":
                 return Charged(body["charges"])
+            case "noted":
+                if not isinstance(body["notes"], dict):
+                    raise ValueError(f"notes is {body['notes']!r}")
+                return Noted(body["notes"])
             case _:
                 raise ValueError(f"unknown kind of event {kind!r}")
 

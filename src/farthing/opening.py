@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from farthing.cost_knowledge import CostKnowledge
-from farthing.errors import InvalidArgument, InvalidConfig, StorageError, StudyMismatch
-from farthing.events import Opened, read_opened
-from farthing.plausible import require_plausible_opening
+from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
+from farthing.events import Opened
 from farthing.policies import Policy, describe
 from farthing.space import Space
 
@@ -69,18 +67,6 @@ def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dic
             raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
         distinct.setdefault(space.key(config), space.store_config(config))
     return tuple(distinct.values())
-
-
-def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
-    kind, body = events[0]
-    if kind != "opened":
-        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
-    try:
-        first = read_opened(json.loads(body))
-        require_plausible_opening(first)
-        return first
-    except Exception as error:  # whatever a file of unknown origin holds
-        raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
 
 
 def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:

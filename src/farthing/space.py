@@ -69,6 +69,21 @@ class Space(UnitCube):
             raise InvalidSpace(f"forbid must be a function or a list of partial configs, got {forbid!r}")
         return self._conditions.clauses("forbid", forbid), None
 
+    @classmethod
+    def of(cls, thing: object) -> Space:
+        """The space of a ConfigSpace, or of a mapping from names to what others call a parameter.
+
+        A parameter may be Farthing's, a list of options, a frozen `uniform`, `loguniform` or `randint` of scipy.stats,
+        an Optuna distribution, a Ray Tune domain or a ConfigSpace hyperparameter, and they may be mixed. What has no
+        counterpart is an `InvalidSpace` that names it. A Space is returned as it is.
+
+        >>> Space.of({"depth": Integer(1, 16), "batch": [16, 32, 64], "booster": ["gbtree", "dart"]})
+        Space(depth=Integer(1, 16), batch=Ordered([16, 32, 64], log=True), booster=Choice(['gbtree', 'dart']))
+        """
+        from farthing.adapters.spaces import space_of
+
+        return space_of(thing)
+
     # Reading it
 
     @property

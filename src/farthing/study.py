@@ -18,7 +18,7 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Ledger
-from farthing.chronicle import Chronicle
+from farthing.chronicle import Chronicle, first_event
 from farthing.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.course import Course
 from farthing.errors import (
@@ -33,7 +33,7 @@ from farthing.errors import (
 from farthing.events import Opened
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
-from farthing.opening import checked_space, first_event, opened, require_same, require_same_functions
+from farthing.opening import checked_space, opened, require_same, require_same_functions
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
 from farthing.policies.fronts import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
@@ -157,7 +157,7 @@ class Study:
         stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
         self._chronicle = Chronicle(log, space, first, knowledge)
         self.course = Course(space, policy, first.seed, start, stop_at, self._chronicle)  # for runners
-        self.stop_requested = False
+        self.stop_requested = self.interrupted = False
 
     @property
     def _history(self) -> History:
@@ -270,8 +270,8 @@ class Study:
         self.stop_requested = True
 
     def begin_run(self) -> None:
-        """For runners: forget a `stop` of an earlier run."""
-        self.stop_requested = False
+        """For runners: forget how an earlier run ended."""
+        self.stop_requested = self.interrupted = False
 
     @property
     def ended(self) -> StudyEnded | None:
@@ -284,6 +284,22 @@ class Study:
     def ledger(self) -> Ledger:
         """What was spent, is committed and remains."""
         return self._chronicle.ledger
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What was noted last; see `note`."""
+        return deepcopy(dict(self._chronicle.notes))
+
+    def note(self, **notes: Any) -> None:
+        """Keep something in the study's file for whoever goes on with it, as JSON; it replaces what was noted before.
+
+        >>> import farthing as ft
+        >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations")
+        >>> study.note(command="train {x}")
+        >>> study.notes
+        {'command': 'train {x}'}
+        """
+        self._chronicle.note(notes)
 
     @property
     def task(self) -> Task:

@@ -346,4 +346,5 @@ def log_improvement(mixture: Mixture, best: Array) -> Array:
     """log E[max(best_s - f, 0)] (c,) over the draws s of a mixture, each a normal, with its own best (S,) or (1,)."""
     sd = np.sqrt(mixture.variance)
     log_each = np.log(sd) + log_h((best[:, None] - mixture.means) / sd)[0]
-    return np.asarray(logsumexp(log_each, b=mixture.weights, axis=0))
+    with np.errstate(over="ignore"):  # inside, where a weight is next to nothing; the sum is finite
+        return np.asarray(logsumexp(log_each, b=mixture.weights, axis=0))

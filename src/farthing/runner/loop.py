@@ -53,13 +53,14 @@ def run(
     with exclusive(study.storage), progress_for(study, progress) as shown, Interrupts() as interrupts:
         try:
             with (
-                options.place(study, objective, interrupts) as place,
+                options.place(study, objective, interrupts, clock.seconds_left([])) as place,
                 LiveRuns(study, place, clock, options.paused_limit) as live,
             ):
                 _Loop(study, place, live, clock, meters, shown, interrupts, options, callbacks).run()
         except (KeyboardInterrupt, Terminated):
             interrupts.interrupted += 1  # an objective may raise it too
-        if interrupts.any:
+        study.interrupted = interrupts.any
+        if study.interrupted:
             where = f"; Study.resume({study.storage!r}) goes on" if study.storage else ""
             message = f"interrupted after {study.count()} trials{where}"
             logger.warning(message)

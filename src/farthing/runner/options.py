@@ -50,15 +50,16 @@ class Options:
     def _needs_processes(self) -> bool:
         return self.workers > 1 or bool(self.limits)
 
-    def place(self, study: Study, objective: Objective, interrupts: Interrupts) -> Place:
-        """Worker processes where they are needed or wanted and the objective can be shipped, else this process."""
+    def place(self, study: Study, objective: Objective, interrupts: Interrupts, patience: float) -> Place:
+        """Worker processes where they are needed or wanted and the objective can be shipped, which is known within so
+        many seconds, else this process."""
         here = Here(objective, study.maximize, interrupts)
         if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(study.ledger.budget)):
             return here
         try:
             recipe = recipe_of(objective, study.space, study.maximize, self.workers)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return Processes(recipe, study.space, self.workers, interrupts, reuse).started()
+            return Processes(recipe, study.space, self.workers, interrupts, reuse).started(patience)
         except CannotShip as error:
             if self.isolate or self._needs_processes:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error

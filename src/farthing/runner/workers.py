@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import socket
@@ -203,11 +202,12 @@ class Processes:
         self._owned: dict[int, Process] = {}
         self._failures, self._trouble = 0, ""  # starts that failed in a row, and why the last did
 
-    def started(self) -> Self:
-        """With the first process ready, so that an objective that cannot be loaded there is known."""
+    def started(self, patience: float) -> Self:
+        """With the first process ready, so that an objective that cannot be loaded there is known, unless the time for
+        all of the study is over before."""
         try:
             self._warm(self._workers)
-            self.has_room(math.inf)
+            self.has_room(patience)
         except BaseException:
             self.__exit__()
             raise

@@ -1,0 +1,155 @@
+"""How studies and trials are written: as text for people, as rows and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from farthing.budget import Ledger, amount_text
+from farthing.reading import plain
+from farthing.trial import Status, Trial
+
+LONGEST = 60  # characters of a config in a table
+
+
+def as_json(thing: Any) -> str:
+    """Indented JSON that any program can read: what is no finite number is null.
+
+    >>> print(as_json({"value": float("nan")}))
+    {
+      "value": null
+    }
+    """
+    return json.dumps(_finite(plain(thing)), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(thing: Any) -> Any:
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else None
+    if isinstance(thing, dict):
+        return {key: _finite(item) for key, item in thing.items()}
+    return [_finite(item) for item in thing] if isinstance(thing, list) else thing
+
+
+def trial_json(trial: Trial) -> dict[str, Any]:
+    """All of a trial that others may want."""
+    return {
+        "number": trial.number,
+        "status": trial.status.value,
+        "value": trial.value,
+        "cost": trial.cost,
+        "predicted_cost": trial.predicted_cost,
+        "steps": len(trial.curve),
+        "config": trial.config,
+        "curve": list(trial.curve.values),
+        "attributes": dict(trial.attributes),
+        "error": trial.error,
+        "reason": trial.reason,
+    }
+
+
+def best_json(trial: Trial) -> dict[str, Any]:
+    """What was found."""
+    return {
+        "trial": trial.number,
+        "value": trial.value,
+        "cost": trial.cost,
+        "steps": len(trial.curve),
+        "config": trial.config,
+    }
+
+
+def ledger_json(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "budget": ledger.budget.as_json(),
+        "unit": ledger.unit,
+        "spent": {unit: ledger.total(unit) for unit in (*ledger.budget.limits, ledger.unit)},
+        "remaining": {unit: ledger.left(unit) for unit in ledger.budget.limits},
+        "fraction": ledger.fraction,
+        "accounts": ledger.accounts,
+    }
+
+
+def counts(trials: Iterable[Trial]) -> dict[str, int]:
+    """How many trials there are of each status, of those that occur."""
+    found = [trial.status for trial in trials]
+    return {status.value: found.count(status) for status in Status if status in found}
+
+
+def best_text(trial: Trial, unit: str) -> str:
+    """A trial on some lines: its value, what it cost, and its configuration."""
+    steps = f", {len(trial.curve)} steps" if len(trial.curve) else ""
+    cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
+    lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
+    width = max(map(len, trial.config), default=0)
+    lines += [f"  {name:<{width}}  {cell(value)}" for name, value in trial.config.items()]
+    return "\n".join(lines)
+
+
+def counts_text(trials: Sequence[Trial]) -> str:
+    found = ", ".join(f"{count} {status}" for status, count in counts(trials).items())
+    return f"trials      {len(trials)}{f': {found}' if found else ''}"
+
+
+def config_text(config: Mapping[str, Any], longest: int = LONGEST) -> str:
+    """A configuration on one line.
+
+    >>> config_text({"lr": 0.1234567891, "kind": "a b"})
+    "lr=0.123457 kind='a b'"
+    """
+    text = " ".join(f"{name}={_brief(value)}" for name, value in config.items())
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return repr(value) if isinstance(value, str) and (not value or set(value) & set(" \"'=")) else cell(value)
+
+
+def cell(value: Any) -> str:
+    """A value in a table or a CSV file: text as it is, nothing for None, all else as JSON, or as its program shows it.
+
+    >>> cell("it's"), cell(None), cell(True), cell(0.1), cell([1])
+    ("it's", '', 'true', '0.1', '[1]')
+    """
+    if value is None:
+        return ""
+    known = plain(value)
+    return known if isinstance(known, str) else json.dumps(known, ensure_ascii=False)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Columns as wide as they need to be.
+
+    >>> print(table(["a", "b"], [["1", "long"], ["22", "x"]]))
+    a   b
+    1   long
+    22  x
+    """
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def as_csv(trials: Sequence[Trial], names: Sequence[str]) -> str:
+    """One row per trial; parameters and attributes in columns of their own."""
+    attributes = list(dict.fromkeys(name for trial in trials for name in trial.attributes))
+    plain_columns = ("number", "status", "value", "cost", "predicted_cost", "steps")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [*plain_columns, *(f"config.{name}" for name in names), *(f"attributes.{name}" for name in attributes), "error"]
+    )
+    for trial in trials:
+        row = [trial.number, trial.status.value, trial.value, trial.cost, trial.predicted_cost, len(trial.curve)]
+        row += [trial.config.get(name) for name in names]
+        row += [trial.attributes.get(name) for name in attributes]
+        writer.writerow([cell(item) for item in [*row, trial.error]])
+    return out.getvalue()
