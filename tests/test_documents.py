@@ -28,6 +28,14 @@ def test_the_first_example_is_fifteen_lines_or_fewer():
     assert len(lines) <= 15
 
 
+@pytest.mark.parametrize("home", ["In scikit-learn", "From the command line", "Spaces you already have"])
+def test_each_home_is_shown_in_eight_lines_or_fewer(home):
+    section = (ROOT / "README.md").read_text().partition(f"## {home}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"```(?:python|bash)\n(.*?)```", section, flags=re.DOTALL)
+    assert blocks
+    assert all(len([line for line in block.splitlines() if line.strip()]) <= 8 for block in blocks)
+
+
 def test_links_between_pages_lead_somewhere():
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):

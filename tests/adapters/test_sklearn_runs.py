@@ -48,18 +48,18 @@ class Child:
 
 
 def test_seconds_are_kept():
-    """Fits that take a second, in four: what is running at the end is cut short, and no candidate."""
+    """Fits that take a second, in seven: what is running at the end is cut short, and no candidate."""
     found = ft.FarthingSearchCV(
-        Slow(seconds=1.0), {"C": loguniform(0.01, 10)}, budget="4s", cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))],
+        Slow(seconds=1.0), {"C": loguniform(0.01, 10)}, budget="7s", cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))],
         random_state=0, refit=False,
     )  # fmt: skip
     began = time.perf_counter()
     found.fit(X, y)
-    assert time.perf_counter() - began <= 4.5
+    assert time.perf_counter() - began <= 7.5
     assert np.all(np.isfinite(found.cv_results_["mean_test_score"]))
     assert found.trials_[-1].status.value == "killed"
     assert 1 <= len(found.cv_results_["params"]) == len(found.trials_) - 1
-    assert found.ledger_.spent == pytest.approx(4.0, abs=0.5)
+    assert found.ledger_.spent == pytest.approx(7.0, abs=0.5)
 
 
 def test_a_limit_of_one_candidate_makes_a_failed_one():
