@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bopt_synthetic_runs import CACHE, COSTS, PEERS, SOURCE, code_of, sources
 from children import Child
 from environments import digest, ensure, requirements
-from kept_runs import Runner, write
+from kept_runs import Files, Runner, write
 
 Array = NDArray[np.float64]
 
@@ -200,10 +200,8 @@ def _path(run: Run) -> Path:
     return CACHE / f"bapi-{run.task}-{run.method.name}-{run.searched:g}-{run.seed}-{short}.json"
 
 
-def kept(run: Run) -> Result | None:
-    """A run that was done before."""
-    path = _path(run)
-    return Result.of(json.loads(path.read_text()), run.budget) if path.exists() else None
+FILES = Files(_path, lambda run, answer: Result.of(answer, run.budget))
+kept = FILES.kept
 
 
 def exists(method: Method) -> bool:
@@ -216,11 +214,6 @@ def exists(method: Method) -> bool:
 
 def _begun(run: Run) -> Child:
     return Child(run.method.system, [str(ensure("lcbench")), str(run.folder)], LIMIT_SECONDS, run.method.script)
-
-
-def _keep(run: Run, answer: dict[str, Any]) -> Result:
-    write(_path(run), answer)
-    return Result.of(answer, run.budget)
 
 
 def _said(run: Run, result: Result) -> str:
@@ -236,4 +229,4 @@ def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
     ensure("lcbench")
     for folder, task in sorted({(run.folder, run.task) for run in runs}):
         facts_of(folder, task)
-    return Runner(kept, _keep, _begun, lambda run: run.described, _said).measure(runs, workers)
+    return Runner(FILES, _begun, lambda run: run.described, _said).measure(runs, workers)

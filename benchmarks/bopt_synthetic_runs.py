@@ -25,7 +25,7 @@ from children import Child
 from environments import BENCHMARKS, ROOT, digest, requirements
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.policies.bopt import PAPER
-from kept_runs import Runner, write
+from kept_runs import Files, Runner
 from peers.bopt_functions import FUNCTIONS, Function
 
 Array = NDArray[np.float64]
@@ -203,15 +203,8 @@ def _path(run: Run) -> Path:
     return CACHE / f"bopt-synthetic-{run.task['function']}-{run.method.name}-{run.seed}-{short}.json"
 
 
-def kept(run: Run) -> Result | None:
-    """A run that was done before."""
-    path = _path(run)
-    return Result.of(json.loads(path.read_text())) if path.exists() else None
-
-
-def _keep(run: Run, answer: dict[str, Any]) -> Result:
-    write(_path(run), answer)
-    return Result.of(answer)
+FILES = Files(_path, lambda _, answer: Result.of(answer))
+kept = FILES.kept
 
 
 # -- doing them --------------------------------------------------------------------------------------------------------
@@ -228,7 +221,7 @@ def _said(run: Run, result: Result) -> str:
 
 def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
     """The results of runs; those that failed are named on the screen and left out."""
-    return Runner(kept, _keep, _begun, lambda run: run.task, _said).measure(runs, workers)
+    return Runner(FILES, _begun, lambda run: run.task, _said).measure(runs, workers)
 
 
 def planned(seeds: int, functions: Sequence[str], methods: Sequence[Method]) -> list[Run]:

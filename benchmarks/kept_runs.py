@@ -41,12 +41,28 @@ R = TypeVar("R", bound=Run)
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True)
+class Files(Generic[R, Result]):
+    """Answers in files, by run."""
+
+    path: Callable[[R], Path]
+    read: Callable[[R, dict[str, Any]], Result]
+
+    def kept(self, run: R) -> Result | None:
+        """A run that was done before."""
+        path = self.path(run)
+        return self.read(run, json.loads(path.read_text())) if path.exists() else None
+
+    def keep(self, run: R, answer: dict[str, Any]) -> Result:
+        write(self.path(run), answer)
+        return self.read(run, answer)
+
+
 @dataclass(eq=False)
 class Runner(Generic[R, Result]):
     """Does runs; each worker thread has one child per script."""
 
-    kept: Callable[[R], Result | None]  # one that was done before
-    keep: Callable[[R, dict[str, Any]], Result]  # an answer
+    files: Files[R, Result]
     begun: Callable[[R], Child]
     task: Callable[[R], dict[str, Any]]
     said: Callable[[R, Result], str]  # of a result, on the screen
@@ -58,7 +74,7 @@ class Runner(Generic[R, Result]):
 
     def measure(self, runs: Sequence[R], workers: int) -> dict[R, Result]:
         """The results of runs; those that failed are named on the screen and left out."""
-        for system in sorted({run.method.system for run in runs if self.kept(run) is None}):
+        for system in sorted({run.method.system for run in runs if self.files.kept(run) is None}):
             ensure(system)
         self._total = len(runs)
         try:
@@ -70,7 +86,7 @@ class Runner(Generic[R, Result]):
         return {run: result for run, result in zip(runs, found, strict=True) if result is not None}
 
     def _result(self, run: R) -> Result | None:
-        result = self.kept(run)
+        result = self.files.kept(run)
         note = " (kept)" if result else ""
         if result is None:
             try:
@@ -79,7 +95,7 @@ class Runner(Generic[R, Result]):
                 self._mine.__dict__.pop(run.method.script, None)
                 self._report(run, f"FAILED, {stopped}")
                 return None
-            result = self.keep(run, answer)
+            result = self.files.keep(run, answer)
         self._report(run, self.said(run, result) + note)
         return result
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bopt_synthetic_runs import CACHE, PEERS, SOURCE, code_of
 from children import Child
 from environments import digest, requirements
-from kept_runs import Runner, write
+from kept_runs import Files, Runner
 
 Array = NDArray[np.float64]
 
@@ -144,15 +144,8 @@ def _path(run: Run) -> Path:
     return CACHE / f"sklearn-{run.task}-{run.method.key}-{run.budget:g}-{run.seed}-{short}.json"
 
 
-def kept(run: Run) -> Result | None:
-    """A run that was done before."""
-    path = _path(run)
-    return Result.of(json.loads(path.read_text())) if path.exists() else None
-
-
-def _keep(run: Run, answer: dict[str, Any]) -> Result:
-    write(_path(run), answer)
-    return Result.of(answer)
+FILES = Files(_path, lambda _, answer: Result.of(answer))
+kept = FILES.kept
 
 
 def _said(run: Run, result: Result) -> str:
@@ -163,4 +156,4 @@ def _said(run: Run, result: Result) -> str:
 def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:
     """The results of runs; those that failed are named on the screen and left out."""
     begun = lambda run: Child(SYSTEM, [], LIMIT_SECONDS, SCRIPT)  # noqa: E731
-    return Runner(kept, _keep, begun, lambda run: run.described, _said).measure(runs, workers)
+    return Runner(FILES, begun, lambda run: run.described, _said).measure(runs, workers)

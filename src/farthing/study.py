@@ -374,12 +374,12 @@ class Study:
         )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per trial: number, status, value, cost, config.<name>, attributes.<name>, error (needs pandas)."""
+        """One row per trial: number, status, value, cost, steps, config.<name>, ... (needs pandas)."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install 'farthing[frame]'") from error
-        return pd.DataFrame([_row(trial) for trial in self.trials])
+        return pd.DataFrame([trial.row for trial in self.trials])
 
     def close(self) -> None:
         """Close the study's file."""
@@ -478,16 +478,3 @@ def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
         if isinstance(error, Exception) and not isinstance(error, FarthingError):
             raise StorageError(f"{log.name}: event 1 cannot be read ({error!r})") from error
         raise
-
-
-def _row(trial: Trial) -> dict[str, Any]:
-    return {
-        "number": trial.number,
-        "status": trial.status.value,
-        "value": trial.value,
-        "cost": trial.cost,
-        "predicted_cost": trial.predicted_cost,
-        **{f"config.{name}": value for name, value in trial.config.items()},
-        **{f"attributes.{name}": value for name, value in trial.attributes.items()},
-        "error": trial.error,
-    }

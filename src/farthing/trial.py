@@ -140,3 +140,22 @@ class Trial:
     def censored(self) -> bool:
         """Whether its cost is only what was spent until it was cut short: complete, it would cost more."""
         return self.status in (Status.KILLED, Status.INTERRUPTED)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """As one row of a table.
+
+        >>> list(Trial(0, {"x": 0.5}, Status.COMPLETE, attributes={"epochs": 3}).row)[5:]
+        ['steps', 'config.x', 'attributes.epochs', 'error']
+        """
+        return {
+            "number": self.number,
+            "status": self.status.value,
+            "value": self.value,
+            "cost": self.cost,
+            "predicted_cost": self.predicted_cost,
+            "steps": len(self.curve),
+            **{f"config.{name}": value for name, value in self.config.items()},
+            **{f"attributes.{name}": value for name, value in self.attributes.items()},
+            "error": self.error,
+        }

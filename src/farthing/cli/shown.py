@@ -13,6 +13,7 @@ from farthing.budget import Ledger, amount_text
 from farthing.reading import plain
 from farthing.trial import Status, Trial
 
+PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
 LONGEST = 60  # characters of a config in a table
 
 
@@ -38,12 +39,7 @@ def _finite(thing: Any) -> Any:
 def trial_json(trial: Trial) -> dict[str, Any]:
     """All of a trial that others may want."""
     return {
-        "number": trial.number,
-        "status": trial.status.value,
-        "value": trial.value,
-        "cost": trial.cost,
-        "predicted_cost": trial.predicted_cost,
-        "steps": len(trial.curve),
+        **{name: trial.row[name] for name in PLAIN_COLUMNS},
         "config": trial.config,
         "curve": list(trial.curve.values),
         "attributes": dict(trial.attributes),
@@ -140,16 +136,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def as_csv(trials: Sequence[Trial], names: Sequence[str]) -> str:
     """One row per trial; parameters and attributes in columns of their own."""
-    attributes = list(dict.fromkeys(name for trial in trials for name in trial.attributes))
-    plain_columns = ("number", "status", "value", "cost", "predicted_cost", "steps")
+    rows = [trial.row for trial in trials]
+    found = dict.fromkeys(column for row in rows for column in row)
+    first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])
+    columns = [*first, *(column for column in found if column not in first and column != "error"), "error"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [*plain_columns, *(f"config.{name}" for name in names), *(f"attributes.{name}" for name in attributes), "error"]
-    )
-    for trial in trials:
-        row = [trial.number, trial.status.value, trial.value, trial.cost, trial.predicted_cost, len(trial.curve)]
-        row += [trial.config.get(name) for name in names]
-        row += [trial.attributes.get(name) for name in attributes]
-        writer.writerow([cell(item) for item in [*row, trial.error]])
+    writer.writerow(columns)
+    writer.writerows([cell(row.get(column)) for column in columns] for row in rows)
     return out.getvalue()
