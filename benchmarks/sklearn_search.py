@@ -254,9 +254,10 @@ the three peers, each with the stronger of its two spaces where it has two; ties
   on the others. How many candidates it begins with is set per task so that it ends about twice within the budget; then
   it begins again with other candidates. Its scores on fewer rows are no scores of a candidate and do not count; those
   after fewer iterations do.
-- Spaces were settled after short pilot runs: of `SVR` two kernels that take minutes or diverge and C above 1e3 were left
-  out (scikit-learn's own example ends there too), when one candidate of Farthing had taken a whole budget.
-- The last column counts the mean scores over all folds that a search came to know, one per step where it trains in steps.
+- Spaces were settled after short pilot runs: of `SVR` two kernels that take minutes or diverge and C above 1e3 were
+  left out (scikit-learn's own example ends there too), when one candidate of Farthing had taken a whole budget.
+- The last column counts the mean scores over all folds that a search came to know, one per step where it trains in
+  steps.
 - Ablations are not ranked. `skip_folds=True` leaves candidates that cannot win after some folds, and does not train
   step by step; `iterative=False` does not either.
 {missing}
