@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -23,9 +22,10 @@ from pathlib import Path
 from select import select
 from typing import Any, Self
 
+from farthing.cli.printed import ProgramFailed, read_result, read_step, shown
 from farthing.cli.template import Template, as_text
 from farthing.current import Run, current_run
-from farthing.errors import FarthingError
+from farthing.runner.processes import pidfd, signal_name
 
 CHUNK = 1 << 16  # bytes read at once
 LONGEST = 1 << 20  # bytes of a line that are kept
@@ -37,12 +37,6 @@ FIRST_AGAIN, LONGEST_AGAIN = 0.01, 1.0  # seconds until a program that should go
 POLL = 0.05  # seconds between two looks where the system does not tell of ends
 
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-
-
-class ProgramFailed(FarthingError):
-    """What is wrong with a program's end or output. Its text says all: where in Farthing it is raised says nothing."""
-
-    __traceback__ = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,7 @@ class Program:
                 yield report
         program.require_success()
         if expected == run.step + 1:
-            seen = f"its last line is {_shown(last.decode(errors='replace').strip())}" if last else "it printed nothing"
+            seen = f"its last line is {shown(last.decode(errors='replace').strip())}" if last else "it printed nothing"
             raise ProgramFailed(f"the program printed no line such as '{expected} 0.5', a step and its value; {seen}")
 
     def _result(self, run: Run) -> Path:
@@ -166,7 +160,7 @@ class Started:
         self._open = list(self._pipes)
         for pipe in self._pipes:
             os.set_blocking(pipe, False)
-        self._end = _pidfd(self._popen.pid)  # readable when the program has ended
+        self._end = pidfd(self._popen.pid)  # readable when the program has ended
 
     def __enter__(self) -> Self:
         return self
@@ -269,77 +263,12 @@ class Started:
         code = self._popen.returncode
         if code == 0:
             return
-        how = f"ended with exit status {code}" if code > 0 else f"died of {_signal_name(-code)}"
+        how = f"ended with exit status {code}" if code > 0 else f"died of {signal_name(-code)}"
         tail = self._errors.decode(errors="replace").strip().splitlines()[-TAIL_LINES:]
         if not tail:
             raise ProgramFailed(f"the program {how} and said nothing on standard error")
         said = "\n".join(tail)
-        raise ProgramFailed(f"the end of its standard error:\n{said}\nthe program {how}: {_shown(tail[-1].strip())}")
-
-
-def read_result(text: str, where: str) -> Any:
-    """A value, perhaps with its cost: a number, two numbers, or a JSON object.
-
-    >>> read_result("0.5", "it is"), read_result("0.5 12", "it is"), read_result('{"value": 1, "epochs": 3}', "it is")
-    (0.5, {'value': 0.5, 'cost': 12.0}, {'value': 1, 'epochs': 3})
-    """
-    if text.startswith("{"):
-        with suppress(ValueError):
-            return json.loads(text)
-    numbers = _numbers(text)
-    if numbers is not None and len(numbers) == 1:
-        return numbers[0]
-    if numbers is not None and len(numbers) == 2:
-        return {"value": numbers[0], "cost": numbers[1]}
-    raise ProgramFailed(
-        f"the program ended without a value: {where} {_shown(text)}; "
-        'expected a number, a number and its cost, or a JSON object with "value"'
-    )
-
-
-def read_step(line: str) -> tuple[int, Any] | None:
-    """A step and what it reports, None for a line of another kind.
-
-    >>> read_step("3 0.25"), read_step('{"step": 4, "value": 0.2, "loss": 1}'), read_step("loading data")
-    ((3, 0.25), (4, {'value': 0.2, 'loss': 1}), None)
-    """
-    if line.startswith("{"):
-        with suppress(ValueError):
-            found = json.loads(line)
-            step = found.pop("step", None)
-            if isinstance(step, int) and not isinstance(step, bool) and "value" in found:
-                return step, found
-        return None
-    first, *rest = line.split() or [""]
-    numbers = _numbers(" ".join(rest))
-    if not re.fullmatch(r"[0-9]{1,18}", first) or numbers is None or len(numbers) > 2:
-        return None
-    return int(first), numbers[0] if len(numbers) == 1 else {"value": numbers[0], "cost": numbers[1]}
-
-
-def _numbers(text: str) -> list[float] | None:
-    try:
-        return [float(word) for word in text.split()] or None
-    except ValueError:
-        return None
-
-
-def _shown(text: str, most: int = 200) -> str:
-    return repr(text) if len(text) <= most else f"{text[:most]!r} ..."
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # real-time signals have no name
-        return f"signal {number}"
-
-
-def _pidfd(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not on this system, not in this container
-        return None
+        raise ProgramFailed(f"the end of its standard error:\n{said}\nthe program {how}: {shown(tail[-1].strip())}")
 
 
 @cache

@@ -60,6 +60,26 @@ def require(proc: Path = PROC) -> None:
         _psutil()
 
 
+def pidfd(pid: int) -> int | None:
+    """A file that becomes readable when a process has ended; None where the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not on this system, not in this container
+        return None
+
+
+def signal_name(number: int) -> str:
+    """A signal in words.
+
+    >>> signal_name(9), signal_name(40)
+    ('SIGKILL', 'signal 40')
+    """
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no name
+        return f"signal {number}"
+
+
 def end_all(leader: int) -> None:
     """Kill the process that leads a group, its group, and those of its descendants that left the group."""
     with suppress(OSError):

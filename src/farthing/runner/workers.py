@@ -23,7 +23,7 @@ from farthing.options import Choice, Ordered
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
 from farthing.runner.places import Happened, logger, warn_of_closing
-from farthing.runner.processes import end_all
+from farthing.runner.processes import end_all, pidfd, signal_name
 from farthing.space import Space
 from farthing.study import Objective
 from farthing.trial import Config
@@ -102,7 +102,7 @@ class Process:
             ours.close()
             raise
         self._channel = Channel(ours)
-        self._end = _pidfd(self._popen.pid)  # readable when the process has ended
+        self._end = pidfd(self._popen.pid)  # readable when the process has ended
         self._since = time.monotonic()
         self.run: Run | None = None
         self.is_ready = False  # has the objective
@@ -153,10 +153,7 @@ class Process:
             return "closed the channel between its process and the run"
         if code >= 0:
             return f"ended its process with exit code {code}"
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:  # real-time signals have no name
-            name = f"signal {-code}"
+        name = signal_name(-code)
         return f"died of {name}" + (", perhaps for lack of memory" if name == "SIGKILL" else "")
 
     def tell_to_end(self) -> None:
@@ -177,13 +174,6 @@ class Process:
         self._channel.close()
         if self._end is not None:
             os.close(self._end)
-
-
-def _pidfd(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not on this system, not in this container
-        return None
 
 
 class Processes:
