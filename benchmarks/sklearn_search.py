@@ -242,10 +242,12 @@ the three peers, each with the stronger of its two spaces where it has two; ties
   the start of Farthing's worker process is within its budget. Every score is written to a file with the time by the
   scorer itself, in the same way for all; a candidate is known when all its folds have a score on all of their test
   rows. What comes after the budget does not count, and who has not ended a moment later is killed.
-- `FarthingSearchCV` at its defaults. The two estimators that can be trained step by step are: a score is then that of a
-  step, which is a configuration with so many iterations. A best-of-steps may flatter: that is what held-out scores are
-  for. They are of the best configuration (with the number of iterations of its best step), fitted again to all rows
-  searched with, on rows that no search had.
+- `FarthingSearchCV` at its defaults. So it begins with the estimator's own parameters where the space has a counterpart
+  for each: on boosting, where they are good ones. The peers do not.
+- The two estimators that can be trained step by step are: a score is then that of a step, which is a configuration with
+  so many iterations. A best-of-steps may flatter: that is what held-out scores are for. They are of the best
+  configuration (with the number of iterations of its best step), fitted again to all rows searched with, on rows that
+  no search had.
 - `RandomizedSearchCV` with more candidates than it can fit. `OptunaSearchCV` at its defaults (TPE, no pruning),
   `n_trials=None, timeout={budget:g}`, the same space in its distributions.
 - On the two iterative estimators these two come twice: with all iterations, as Farthing's complete training, and with

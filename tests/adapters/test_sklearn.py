@@ -350,3 +350,30 @@ class TestAsAnObject:
     def test_no_time_for_a_single_candidate_is_told(self):
         with pytest.raises(NoTrial, match=r"no candidate was fitted on all 3 folds within 0\.05s"):
             search(SVC(), {"C": loguniform(0.1, 10)}, budget="0.05s").fit(X, y)
+
+
+WIDTHS = {"C": loguniform(1e-2, 1e2), "gamma": loguniform(1e-3, 1)}
+
+
+class TestOwnParameters:
+    def test_they_come_first_and_the_search_ends_no_lower(self):
+        own = SVC(C=3.0, gamma=0.25)
+        found = ft.FarthingSearchCV(own, WIDTHS, budget="5 evaluations", cv=3, random_state=0).fit(X, y)
+        assert found.cv_results_["params"][0] == {"C": 3.0, "gamma": 0.25}
+        assert found.best_score_ >= cross_val_score(own, X, y, cv=3).mean()
+
+    @pytest.mark.parametrize(
+        ("estimator", "first"), [(SVC(C=1e9, gamma=0.25), {"C": 1e2, "gamma": 0.25}), (SVC(), None)]
+    )
+    def test_numbers_are_moved_into_the_space_and_what_has_no_counterpart_is_left(self, estimator, first):
+        found = ft.FarthingSearchCV(estimator, WIDTHS, budget="1 evaluations", cv=3, random_state=0).fit(X, y)
+        without = clone(found).set_params(start=()).fit(X, y)
+        assert found.best_params_ == (first or without.best_params_)
+        assert without.best_params_ != first
+
+    def test_with_conditions_only_what_is_active_counts(self):
+        space = ft.Space(
+            kernel=ft.Choice(["rbf", "linear"]), gamma=ft.Real(1e-3, 1.0, log=True, when={"kernel": "rbf"})
+        )
+        found = ft.FarthingSearchCV(SVC(kernel="linear"), space, budget="1 evaluations", cv=3).fit(X, y)
+        assert found.best_params_ == {"kernel": "linear"}

@@ -28,6 +28,7 @@ except ImportError as error:
     raise ImportError('FarthingSearchCV needs scikit-learn 1.7 or newer: pip install "farthing[sklearn]"') from error
 
 from farthing.adapters.sklearn.folds import CrossValidation, Problem, fingerprint, reraise
+from farthing.adapters.sklearn.own import own_config
 from farthing.adapters.sklearn.pace import Pace, pace_of
 from farthing.adapters.sklearn.results import (
     candidates_of,
@@ -65,7 +66,7 @@ class FarthingSearchCV(BaseSearchCV):
     max_steps            how long a complete training is, in trees, rounds or epochs; None: as the estimator says
     skip_folds           True leaves a candidate after some folds when it cannot win any more
     storage              a file that keeps every event; a search with the same file goes on where it was
-    start                parameters to evaluate first
+    start                parameters to evaluate first: a list of dicts, or "own", those that the estimator has
     trial_seconds, trial_memory    limits of one candidate, over all folds
 
     After `fit` there is all that RandomizedSearchCV has; `cv_results_` has the columns cost, predicted_cost and
@@ -89,6 +90,7 @@ class FarthingSearchCV(BaseSearchCV):
         "max_steps": [Interval(Integral, 1, None, closed="left"), None],
         "skip_folds": ["boolean"],
         "storage": [str, os.PathLike, None],
+        "start": ["array-like", StrOptions({"own"})],
         "trial_seconds": [Interval(Real, 0, None, closed="neither"), str, None],
         "trial_memory": [Interval(Real, 0, None, closed="neither"), str, None],
     }
@@ -98,7 +100,7 @@ class FarthingSearchCV(BaseSearchCV):
         scoring: Any = None, n_jobs: int | None = None, refit: Any = True, cv: Any = None, verbose: int = 0,
         random_state: Any = None, error_score: Any = np.nan, return_train_score: bool = False,
         iterative: Literal["auto"] | bool = "auto", max_steps: int | None = None, skip_folds: bool = False,
-        storage: str | os.PathLike[str] | None = None, start: Sequence[dict[str, Any]] = (),
+        storage: str | os.PathLike[str] | None = None, start: Sequence[dict[str, Any]] | Literal["own"] = "own",
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -188,7 +190,7 @@ class FarthingSearchCV(BaseSearchCV):
         with (
             Study(
                 space, budget, policy=self.policy, maximize=True, seed=self._seed(), storage=self.storage,
-                start=self.start, max_steps=None if pace is None else pace.steps,
+                start=self._start(space), max_steps=None if pace is None else pace.steps,
             ) as study,
             tempfile.TemporaryDirectory(prefix="farthing-") as folder,
         ):  # fmt: skip
@@ -205,6 +207,12 @@ class FarthingSearchCV(BaseSearchCV):
             )  # fmt: skip
             self.trials_, self.ledger_ = tuple(study.trials), study.ledger
             return study.interrupted
+
+    def _start(self, space: Space) -> Sequence[dict[str, Any]]:
+        if self.start != "own":
+            return self.start
+        own = own_config(self.estimator, space)
+        return [] if own is None else [own]
 
     def _seed(self) -> int | None:
         """None leaves it to the study's file."""
