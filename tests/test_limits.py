@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, InvalidBudget
+from farthing.policies.sampling import Random
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import meters_for
 from farthing.trial import OUT_OF_BUDGET
@@ -262,6 +265,48 @@ class TestTrialLimits:
     def test_time_as_people_write_it(self):
         assert TrialLimits.of("1m30s", None) == TrialLimits.of(90, None) == TrialLimits(seconds=90.0)
         assert not TrialLimits()
+
+
+class Foretelling(Random):
+    """Predicts a twentieth of a second for each trial but the first."""
+
+    def propose(self, space: Any, history: Any, ledger: Any, n: int, rng: Any) -> Any:
+        proposals = super().propose(space, history, ledger, n, rng)
+        return [replace(proposal, predicted_cost=0.05) if proposal.trial else proposal for proposal in proposals]
+
+
+class TestRunaways:
+    """A trial that takes ten times what was predicted, and a fifth of what is left, is given up."""
+
+    @staticmethod
+    def hangs_at(number: int) -> Any:
+        return lambda config: time.sleep(30.0 if ft.current_run().trial == number else 0.01) or 1.0
+
+    def run(self, number: int, **options: Any) -> ft.Study:
+        study = ft.Study(LINE, "5s, 4 evaluations", policy=Foretelling(), seed=0)
+        return study.run(self.hangs_at(number), progress=False, **options)
+
+    def test_it_is_killed_and_the_others_have_the_rest(self):
+        study = self.run(2)
+        killed = study.trials[2]
+        assert (killed.status.value, killed.unsuccessful, killed.censored) == ("killed", True, True)
+        assert re.fullmatch(r"killed: it took longer than \S+s, predicted were 0.05s", killed.error)
+        assert 0.5 <= killed.cost <= 1.0 + BUSY, "a fifth of what was left, which is more than ten times 0.05"
+        assert [trial.status.value for trial in study.trials].count("complete") >= 3
+
+    def test_one_of_which_nothing_was_predicted_may_take_all(self):
+        study = self.run(0)
+        assert study.trials[0].error == OUT_OF_BUDGET
+
+    def test_a_limit_that_is_given_is_the_only_one(self):
+        study = self.run(2, trial_seconds=60)
+        assert study.trials[2].error == OUT_OF_BUDGET
+
+    def test_of_several_times_and_the_share_the_larger_counts(self):
+        none = TrialLimits()
+        assert none.or_runaway(1.0, 2.0, 50.0).seconds == 21.0
+        assert none.or_runaway(1.0, 2.0, 500.0).seconds == 101.0
+        assert none.or_runaway(1.0, 2.0, math.inf) == none.or_runaway(1.0, None, 50.0) == none
 
 
 def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path):

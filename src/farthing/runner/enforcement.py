@@ -47,6 +47,7 @@ class Active:
     began: float  # of the action that is being waited for
     before: float = 0.0  # seconds of the actions before it, since the run began
     gauges: Gauges = field(default_factory=Gauges)
+    limits: TrialLimits = field(default_factory=TrialLimits)  # of its seconds, those before included
     doom: Doom | None = None
 
     @property
@@ -75,7 +76,7 @@ class Enforcement:
             return None
         now, undoomed = time.perf_counter(), [a for a in self.active.values() if a.doom is None]
         until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
-        until += [self.limits.seconds - active.before - active.age for active in undoomed]
+        until += [active.limits.seconds - active.before - active.age for active in undoomed]
         if undoomed:
             until.append(self.seconds_left)
             if self.limits.bytes < math.inf:
@@ -130,8 +131,8 @@ class Enforcement:
 
     def _doom_slow(self) -> None:
         for number, active in self.active.items():
-            if active.doom is None and active.before + active.age >= self.limits.seconds:
-                self._doom(number, GRACE, Status.KILLED, self.limits.seconds_text)
+            if active.doom is None and active.before + active.age >= active.limits.seconds:
+                self._doom(number, GRACE, Status.KILLED, active.limits.seconds_text)
 
     def _doom_large(self) -> None:
         if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from farthing.budget import Budget, amount_text
 from farthing.errors import InvalidArgument, InvalidBudget
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)", re.IGNORECASE)
+RUNAWAY_TIMES = 10.0  # what was predicted, and
+RUNAWAY_SHARE = 0.2  # of what is left, both of which a trial may take
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -19,6 +21,7 @@ class TrialLimits:
 
     seconds: float = math.inf
     bytes: float = math.inf
+    why: str = "the limit of a trial"  # of seconds
 
     def __bool__(self) -> bool:
         return min(self.seconds, self.bytes) < math.inf
@@ -35,9 +38,18 @@ class TrialLimits:
             math.inf if memory is None else _bytes(memory),
         )
 
+    def or_runaway(self, before: float, predicted: float | None, left: float) -> TrialLimits:
+        """For a trial that has taken some seconds before, was predicted to take so many more, with so many left of the
+        budget: where no limit was given, one that takes many times what was predicted must not take all that is left.
+        """
+        if predicted is None or not math.isinf(self.seconds) or math.isinf(left):
+            return self
+        most = max(RUNAWAY_TIMES * predicted, RUNAWAY_SHARE * left)
+        return replace(self, seconds=before + most, why=f"predicted were {amount_text('seconds', before + predicted)}")
+
     @property
     def seconds_text(self) -> str:
-        return f"killed: it took longer than {amount_text('seconds', self.seconds)}, the limit of a trial"
+        return f"killed: it took longer than {amount_text('seconds', self.seconds)}, {self.why}"
 
     @property
     def bytes_text(self) -> str:

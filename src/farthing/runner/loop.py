@@ -25,6 +25,7 @@ from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
 from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
+from farthing.runner.limits import TrialLimits
 from farthing.runner.live import LiveRuns
 from farthing.runner.messages import Answer, Kind
 from farthing.runner.meters import Gauges, Meters, meters_for
@@ -150,13 +151,22 @@ class _Loop:
         alive = self.live.resume(number)
         run = self._run_of(number, proposal.start_step, new)
         checkpoints = Checkpoints(run.folder) if alive is None else alive
-        self.active[number] = Active(run, checkpoints, time.perf_counter(), self.seconds.pop(number, 0.0))
+        before = self.seconds.pop(number, 0.0)
+        limits = self._limits_of(proposal, before)
+        self.active[number] = Active(run, checkpoints, time.perf_counter(), before, limits=limits)
         if alive is not None:
             self._step(number)
         else:
             self.place.reserve(number)
             self._measure(number)
             self.place.begin(run, proposal.config)
+
+    def _limits_of(self, proposal: Proposal, before: float) -> TrialLimits:
+        """Where cost passes by with time, what was predicted of it is a limit too."""
+        speed, predicted = self.clock.speed(self.study.ledger.unit), proposal.predicted_cost
+        if predicted is None or speed == 0.0:
+            return self.options.limits
+        return self.options.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
 
     def _step(self, number: int) -> None:
         self._measure(number)

@@ -45,7 +45,7 @@ from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
 from farthing.space import Space
 from farthing.study import Study
-from farthing.trial import OUT_OF_BUDGET, Trial
+from farthing.trial import OUT_OF_BUDGET, Status, Trial
 
 
 class FarthingSearchCV(BaseSearchCV):
@@ -224,7 +224,7 @@ class FarthingSearchCV(BaseSearchCV):
 
     def _raise_error(self, study: Study, trial: Trial) -> None:
         reraise(trial)
-        if self.error_score == "raise" and trial.unsuccessful:
+        if self.error_score == "raise" and trial.status is Status.FAILED:
             raise FarthingError(f"{trial.config}: {trial.error}")
 
     # -- results -------------------------------------------------------------------------------------------------------
