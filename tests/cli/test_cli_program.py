@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import time
+from contextlib import suppress
 
 import pytest
-from called import pids_in, require_gone, state_of, until
 
 import farthing as ft
-from farthing.cli.program import Program
+from called import pids_in, require_gone, state_of, until
+from farthing.cli.program import SUBREAPER, Program, _adopt_orphans
 from farthing.cli.template import Template
 from farthing.current import Run, inside
 
@@ -22,6 +24,15 @@ TRAINING = [
     "echo training with $x",
     "for step in $(seq $((FARTHING_START_STEP + 1)) $2); do echo $step $(((x - 70) * (x - 70) / step)) 1; done",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _orphans_are_nobodys():
+    """A program called in this process makes it adopt orphans, as worker processes do; other tests count its children."""
+    yield
+    with suppress(AttributeError):
+        ctypes.CDLL(None).prctl(SUBREAPER, 0, 0, 0, 0)
+    _adopt_orphans.cache_clear()
 
 
 def study_of(folder, name: str = "s.db") -> list[ft.Trial]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from farthing.budget import Budget, amount_text
 from farthing.errors import InvalidArgument, InvalidBudget
@@ -21,7 +21,7 @@ class TrialLimits:
 
     seconds: float = math.inf
     bytes: float = math.inf
-    why: str = "the limit of a trial"  # of seconds
+    why: str = field(default="the limit of a trial", repr=False)  # of seconds
 
     def __bool__(self) -> bool:
         return min(self.seconds, self.bytes) < math.inf
