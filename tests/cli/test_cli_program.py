@@ -28,7 +28,7 @@ TRAINING = [
 
 @pytest.fixture(autouse=True)
 def _orphans_are_nobodys():
-    """A program called in this process makes it adopt orphans, as worker processes do; other tests count its children."""
+    """A program called in this process makes it adopt orphans, as workers do; other tests count its children."""
     yield
     with suppress(AttributeError):
         ctypes.CDLL(None).prctl(SUBREAPER, 0, 0, 0, 0)
