@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from called import FARTHING, pids_in, until
 
 import farthing as ft
+from called import FARTHING, pids_in, until
 
 READING = ["status", "best", "export", "pareto"]
 

@@ -12,9 +12,9 @@ import sys
 import time
 
 import pytest
-from called import SPACE, Folder, pids_in, require_gone, until
 
 import farthing as ft
+from called import SPACE, Folder, pids_in, require_gone, until
 
 SCRIPT = """
 import farthing as ft
