@@ -43,6 +43,7 @@ from bapi_runs import (
 )  # fmt: skip
 from documents import machine, machine_text, table, verdict, write
 from environments import BENCHMARKS, DOCS, ensure, quick
+from kept_runs import by_name
 
 Array = NDArray[np.float64]
 
@@ -407,13 +408,6 @@ def data(found: Mapping[float, Findings], seeds: Sequence[int], facts: dict[str,
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def _method(name: str) -> Method:
-    found = next((method for method in METHODS if method.name == name), None)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"no method {name!r}; there are {', '.join(m.name for m in METHODS)}")
-    return found
-
-
 def _policy(text: str) -> Method:
     described = json.loads(text)
     options = [f"{name}={value}" for name, value in described.items() if name != "name"]
@@ -448,7 +442,7 @@ def planned(
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="the folder of the surrogate of LCBench")
-    parser.add_argument("--methods", nargs="+", type=_method, default=[])
+    parser.add_argument("--methods", nargs="+", type=by_name(METHODS), default=[])
     parser.add_argument("--policy", nargs="+", type=_policy, default=[], help="policies of Farthing, as JSON")
     parser.add_argument("--tasks", nargs="+", type=int)
     parser.add_argument("--seeds", nargs="+", type=_seeds, help="such as 100-104")

@@ -34,6 +34,7 @@ from bopt_synthetic_runs import (
 )  # fmt: skip
 from documents import machine, machine_text, table, verdict, write
 from environments import BENCHMARKS, DOCS, ensure, quick
+from kept_runs import by_name
 from peers.bopt_functions import FUNCTIONS, Function
 
 Array = NDArray[np.float64]
@@ -324,16 +325,9 @@ def data(found: Mapping[str, Findings], seeds: int, facts: dict[str, Any]) -> di
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def _method(name: str) -> Method:
-    found = next((method for method in METHODS if method.name == name), None)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"no method {name!r}; there are {', '.join(m.name for m in METHODS)}")
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="+", type=_method)
+    parser.add_argument("--methods", nargs="+", type=by_name(METHODS))
     parser.add_argument("--functions", nargs="+", choices=list(FUNCTIONS))
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--workers", type=int, default=WORKERS)

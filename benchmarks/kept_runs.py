@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,6 +36,26 @@ def write(path: Path, answer: dict[str, Any]) -> None:
     partial = path.with_suffix(f".partial{os.getpid()}")
     partial.write_text(json.dumps(answer))
     partial.replace(path)
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def by_name(methods: Sequence[N]) -> Callable[[str], N]:
+    """Reads the name of a method, for a command line."""
+
+    def method(name: str) -> N:
+        found = next((method for method in methods if method.name == name), None)
+        if found is None:
+            raise ArgumentTypeError(f"no method {name!r}; there are {', '.join(m.name for m in methods)}")
+        return found
+
+    return method
 
 
 R = TypeVar("R", bound=Run)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from farthing.adapters.foreign import integer, kinds, listed, no_counterpart, real
+from farthing.adapters.foreign import integer, kinds, listed, naming, no_counterpart, real
 from farthing.errors import InvalidSpace
 from farthing.options import Choice, Parameter
 from farthing.parameters import Real
@@ -64,10 +64,8 @@ def configuration_space(foreign: Any) -> Space:
 
 
 def _named(name: str, thing: Any) -> Parameter:
-    try:
+    with naming(name):
         return hyperparameter(thing)
-    except InvalidSpace as error:
-        raise InvalidSpace(f"parameter {name!r}: {error}") from None
 
 
 # Conditions

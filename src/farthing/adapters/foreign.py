@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,15 @@ def shown(thing: object) -> str:
 def no_counterpart(thing: object, accepted: str) -> InvalidSpace:
     """The error for a foreign thing that Farthing cannot say."""
     return InvalidSpace(f"{shown(thing)} has no counterpart here; accepted: {accepted}")
+
+
+@contextmanager
+def naming(name: object) -> Iterator[None]:
+    """Errors of one parameter, with its name."""
+    try:
+        yield
+    except InvalidSpace as error:
+        raise InvalidSpace(f"parameter {name!r}: {error}") from None
 
 
 # Lists

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from farthing.adapters.configspace import configuration_space, hyperparameter
-from farthing.adapters.foreign import integer, kinds, listed, no_counterpart, real, shown, stepped
+from farthing.adapters.foreign import integer, kinds, listed, naming, no_counterpart, real, shown, stepped
 from farthing.errors import InvalidSpace
 from farthing.options import Parameter
 from farthing.space import Space
@@ -58,10 +58,8 @@ def parameter(name: object, thing: object) -> Parameter:
             f"parameter {name!r}: got a mapping, {shown(thing)}; parameters are not nested here: give each a name of "
             f"its own, as {f'{name}.{next(iter(thing))}'!r}"
         )
-    try:
+    with naming(name):
         return _converted(thing)
-    except InvalidSpace as error:
-        raise InvalidSpace(f"parameter {name!r}: {error}") from None
 
 
 def _converted(thing: Any) -> Parameter:
