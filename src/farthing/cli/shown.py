@@ -38,8 +38,9 @@ def _finite(thing: Any) -> Any:
 
 def trial_json(trial: Trial) -> dict[str, Any]:
     """All of a trial that others may want."""
+    row = trial.row
     return {
-        **{name: trial.row[name] for name in PLAIN_COLUMNS},
+        **{name: row[name] for name in PLAIN_COLUMNS},
         "config": trial.config,
         "curve": list(trial.curve.values),
         "attributes": dict(trial.attributes),

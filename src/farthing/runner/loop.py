@@ -165,8 +165,8 @@ class _Loop:
         """Where cost passes by with time, what was predicted of it is a limit too."""
         speed, predicted = self.clock.speed(self.study.ledger.unit), proposal.predicted_cost
         if predicted is None or speed == 0.0:
-            return self.options.limits
-        return self.options.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
+            return self.enforcement.limits
+        return self.enforcement.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
 
     def _step(self, number: int) -> None:
         self._measure(number)
