@@ -39,7 +39,7 @@ from sklearn_search_runs import (
     planned,
 )
 
-BUDGET, QUICK_BUDGET = 20.0, 8.0  # seconds
+BUDGET, QUICK_BUDGET = 40.0, 8.0  # seconds
 SEEDS, QUICK_SEEDS = 10, 2
 QUICK_TASKS = ("pipeline", "boosting")
 WORKERS = 2

@@ -94,7 +94,7 @@ TASKS = {
                 "l2_regularization": loguniform(1e-4, 1e2),
                 "max_features": uniform(0.1, 0.9),
             },
-            "neg_log_loss", 18, "max_iter", 90,
+            "neg_log_loss", 26, "max_iter", 90,
         ),
         Task(
             "network", digits, 1215, MLPClassifier(max_iter=54, random_state=0),
@@ -104,7 +104,7 @@ TASKS = {
                 "learning_rate_init": loguniform(1e-4, 1e-1),
                 "batch_size": [16, 32, 64, 128, 256],
             },
-            "neg_log_loss", 18, "max_iter", 54,
+            "neg_log_loss", 26, "max_iter", 54,
         ),
         Task(
             "regressor", friedman, 1215, SVR(),
@@ -113,7 +113,7 @@ TASKS = {
                 "gamma": loguniform(1e-3, 1e1),
                 "epsilon": loguniform(1e-3, 1.0),
             },
-            "r2", 54, is_classification=False,
+            "r2", 80, is_classification=False,
         ),
     )
 }  # fmt: skip

@@ -62,7 +62,8 @@ class BAPI:
     points    of each curve enter the data: up to three, those of largest variance ("variance"), or the "last"
     kernel    over time: "decay" for curves that fall fast and then slowly, "rbf" for those that may stay flat first
     monotone  let the model know that curves only fall
-    eps       gain below which training on is not worth it, in the units of the value; None: 1 % of the range seen
+    eps       gain below which training on is not worth it, in the units of the value; None: 5 % of the way from
+              the median of the values seen to the best
     tau       a run is given up only if the end foretold is at most so many times as uncertain as the present
     period    share of a complete training after which a run is looked at again
     initial   configurations of the design, each trained for one period

@@ -23,7 +23,7 @@ from farthing.trial import Trial
 Array = NDArray[np.float64]
 
 POINTS = 3  # of a curve that enter the data
-RANGE_SHARE = 0.01  # of the range of the values seen: what eps is by default
+GAP_SHARE = 0.05  # of the way from the median of the values seen to the best: what eps is by default
 FEWEST = 2  # curves, below which there is nothing to model
 ANCHORS = 3
 MOST_VARIANCE = 2.0  # of log cost: what is less certain than by a factor of four is not thought to cost more for it
@@ -73,7 +73,7 @@ class TrainingCurves:
             np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), warp(y),
             space.groups, t_max=float(t_max), kernel=options.kernel, warm=warm, rng=rng, watched=options.monotone,
         )  # fmt: skip
-        eps = options.eps if options.eps is not None else RANGE_SHARE * _range(ends)
+        eps = options.eps if options.eps is not None else GAP_SHARE * float(np.median(ends) - ends.min())
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
         best = float(warp(np.array([ends.min()]))[0])
@@ -123,13 +123,6 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
 
 def _running_best(trial: Trial) -> Array:
     return np.minimum.accumulate(np.array(trial.curve.values, dtype=np.float64))
-
-
-def _range(values: Array) -> float:
-    """From the best to the worst, those that stand far apart left out."""
-    low, high = np.percentile(values, [25, 75])
-    kept = values[values <= high + 3.0 * (high - low)]
-    return float(kept.max() - kept.min())
 
 
 @dataclass(frozen=True, eq=False)

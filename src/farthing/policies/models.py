@@ -263,7 +263,7 @@ def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
     """The process over warped values, warm-started from the last fit in the history."""
     stored = history.fits.get("value")
     warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm)
+    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, gp.MEDIUM)
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:

@@ -233,7 +233,7 @@ class Loss:
 
     def _prior(self, theta: Array) -> tuple[float, Array]:
         g = self.data.g
-        centres = np.append(np.full(g, gp.LOG_SCALE_MEAN + 0.5 * np.log(max(g, 1))), gp.LOG_NOISE_MEAN)
+        centres = np.append(np.full(g, gp.LONG + 0.5 * np.log(max(g, 1))), gp.LOG_NOISE_MEAN)
         spreads = np.append(np.full(g, gp.LOG_SCALE_SD), gp.LOG_NOISE_SD)
         if not self.data.has_closed_forms:
             centres = np.append(centres, [0.0, 0.0])
@@ -262,9 +262,9 @@ def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Ar
 
 
 def _starts(g: int) -> list[Array]:
-    """Where a search without bounds begins: scales of sqrt(g) times 0.5, 1.5 and the prior's median."""
+    """Where a search without bounds begins: scales of sqrt(g) times 0.5, 1.5 and the prior's."""
     root = 0.5 * np.log(max(g, 1))
-    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (gp.LOG_SCALE_MEAN, -9.0))
+    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (gp.LONG, -9.0))
     return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
 
 

@@ -36,8 +36,9 @@ from farthing.surrogates.curve_kernels import TimeKernel
 from farthing.surrogates.gp import (
     COLD_GROWTH,
     LOG_SCALE_BOUNDS,
-    LOG_SCALE_MEAN,
     LOG_SCALE_SD,
+    LONG,
+    MEDIUM,
     TINY_VARIANCE,
     VARIANCE_STRENGTH,
     profile,
@@ -279,7 +280,7 @@ def _spread_runs(of_run: Ints) -> Ints:
 def _starts(g: int, kernel: TimeKernel) -> list[Array]:
     """Where a multi-start begins: scales as in `gp`, the parameters of time at the prior and to its sides."""
     root, middle = 0.5 * np.log(max(g, 1)), np.array(curve_kernels.PRIOR_MEAN[kernel])
-    shifts = ((np.log(0.5), -6.0, 0.0), (np.log(1.5), -4.0, -0.5), (LOG_SCALE_MEAN, -6.0, 0.5))
+    shifts = ((np.log(0.5), -6.0, 0.0), (np.log(1.5), -4.0, -0.5), (LONG, -6.0, 0.5))
     return [
         np.concatenate([np.full(g, root + a), [noise], middle + b * np.arange(len(middle) - 1, -1, -1)])
         for a, noise, b in shifts
@@ -309,7 +310,7 @@ class Loss:
         shape = (self.n, self.n)
         self.K_x, self.K_t, self.W = (np.empty(shape) for _ in range(3))
         middle, wide = curve_kernels.PRIOR_MEAN[kernel], curve_kernels.PRIOR_SD[kernel]
-        log_scale = LOG_SCALE_MEAN + 0.5 * np.log(max(g, 1))
+        log_scale = MEDIUM + 0.5 * np.log(max(g, 1))
         self.prior_mean = np.array([*[log_scale] * g, LOG_NOISE_MEAN, *middle])
         self.prior_sd = np.array([*[LOG_SCALE_SD] * g, LOG_NOISE_SD, *wide])
 

@@ -21,8 +21,9 @@ squared coordinate differences with weights W = (K^-1 - c alpha alpha') * decay,
     sum_ij W_ij (x_ik - x_jk)^2 / 2 = sum_i (W 1)_i x_ik^2 - sum_i x_ik (W X)_ik,
 one product of W with [X, 1] for all dimensions, and never an (n, n, f) array.
 
-The prior on l is that of Hvarfner et al. 2024 (arXiv 2402.02229): log l ~ Normal(sqrt 2 + log(g) / 2, sqrt 3), so that
-complexity does not grow with the dimension.
+The prior on l is that of Hvarfner et al. 2024 (arXiv 2402.02229): log l ~ Normal(m + log(g) / 2, sqrt 3), so that
+complexity does not grow with the dimension. Their m is sqrt 2 (`LONG`), which takes parameters for idle until data say
+otherwise; where that keeps a search near what it found first, m = 0 (`MEDIUM`).
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 VARIANCE_STRENGTH = 1.0  # nu: how many observations the prior on the signal variance is worth
-LOG_SCALE_MEAN, LOG_SCALE_SD = float(np.sqrt(2.0)), float(np.sqrt(3.0))
+LONG, MEDIUM = float(np.sqrt(2.0)), 0.0  # m of the prior on length-scales
+LOG_SCALE_SD = float(np.sqrt(3.0))
 LOG_NOISE_MEAN, LOG_NOISE_SD = -9.0, 3.0  # wide: most programs are deterministic, some are not at all
 LOG_SCALE_BOUNDS = (float(np.log(5e-3)), float(np.log(1e3)))
 LOG_NOISE_BOUNDS = (float(np.log(1e-8)), float(np.log(1e2)))
@@ -187,7 +189,9 @@ class GP:
         return self.y - self.alpha / self.precision, self.variance / self.precision
 
 
-def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None) -> GP:
+def fit(
+    X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hyperparameters | None = None, m: float = LONG
+) -> GP:  # fmt: skip
     """The process with the most probable hyperparameters, searched from `warm` or, on a schedule, from several starts.
 
     >>> X = np.linspace(0, 1, 8)[:, None]
@@ -201,10 +205,10 @@ def fit(X: Array, y: Array, groups: Sequence[int] | Ints | None = None, warm: Hy
     if warm is not None and len(warm.log_scales) != g:
         warm = None
     z = standardised(y)[0]
-    loss = Loss(X, z, columns, g)
+    loss = Loss(X, z, columns, g, m)
     if warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1):
         some = np.linspace(0, n - 1, min(n, COLD_ROWS)).round().astype(np.intp)
-        few = loss if len(some) == n else Loss(X[some], z[some], columns, g)
+        few = loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
         starts = [_polished(few, start, COLD_ITERATIONS) for start in _starts(g)]
         starts += [] if warm is None else [warm.theta]
         cold_at = n
@@ -251,9 +255,9 @@ def profile(y: Array, solved: Array) -> tuple[float, float, Array]:
 
 
 def _starts(g: int) -> list[Array]:
-    """Where a multi-start begins: scales of sqrt(g) times 0.5, 1.5 and the prior's median."""
+    """Where a multi-start begins: scales of sqrt(g) times 0.5, 1.5 and what the long prior has."""
     root = 0.5 * np.log(max(g, 1))
-    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LOG_SCALE_MEAN, -9.0))
+    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LONG, -9.0))
     return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
 
 
@@ -268,10 +272,10 @@ def _polished(loss: Loss, start: Array, iterations: int) -> Array:
 class Loss:
     """The loss of the module's docstring and its gradient in theta; work arrays are made once per fit."""
 
-    def __init__(self, X: Array, y: Array, groups: Ints, g: int) -> None:
+    def __init__(self, X: Array, y: Array, groups: Ints, g: int, m: float = LONG) -> None:
         self.y, self.groups, self.g, self.n = y, groups, g, len(X)
         self.X = X - X.mean(axis=0)  # centred: squared distances by products lose fewer digits
-        self.log_scale_mean = LOG_SCALE_MEAN + 0.5 * np.log(max(g, 1))
+        self.log_scale_mean = m + 0.5 * np.log(max(g, 1))
         shape = (self.n, self.n)
         self.K, self.decay, self.work = (np.empty(shape, order="F") for _ in range(3))
 
