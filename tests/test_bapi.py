@@ -245,6 +245,21 @@ class TestData:
         assert found == pytest.approx(0.25 * closed(0.5, 0.0, 2.0) + 0.75 * closed(-0.5, 1.0, 2.0))
 
 
+def test_what_is_not_worth_training_on_for_is_measured_near_the_best():
+    """A twentieth of the way from the median to the best; how bad the worst are is nothing to it."""
+
+    def eps(ends: list[float]) -> float:
+        study = ft.Study(SPACE, ft.Budget(cost=1e6), policy=BAPI(initial=len(ends)), seed=0, max_steps=1)
+        for end in ends:
+            study.report(study.ask(), end, cost=1.0)
+        known = TrainingCurves.of(BAPI(), SPACE, study._history, np.random.default_rng(0))
+        assert known is not None
+        return known.eps
+
+    assert eps([0.1, 0.2, 0.3, 0.4, 0.5]) == pytest.approx(0.05 * 0.2)
+    assert eps([0.1, 0.2, 0.3, 40.0, 500.0]) == pytest.approx(0.05 * 0.2)
+
+
 class TestCosts:
     @pytest.mark.parametrize("kind", ["lines", "process"])
     def test_a_step_is_priced_by_its_configuration(self, begun, kind):

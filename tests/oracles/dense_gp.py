@@ -31,13 +31,13 @@ def least_squares_mean(K: np.ndarray, y: np.ndarray) -> float:
     return float(weights @ y / weights.sum())
 
 
-def loss(X: np.ndarray, y: np.ndarray, groups: np.ndarray, theta: np.ndarray) -> float:
+def loss(X: np.ndarray, y: np.ndarray, groups: np.ndarray, theta: np.ndarray, m: float = np.sqrt(2.0)) -> float:
     """(n + nu) / 2 log(q + nu) + log|K| / 2 + the two priors, for outputs as they are."""
     n, g = len(y), len(theta) - 1
     K = kernel(X, X, np.exp(theta[:-1])[groups]) + np.exp(theta[-1]) * np.eye(n)
     residual = y - least_squares_mean(K, y)
     q = residual @ np.linalg.solve(K, residual)
-    scale_prior = ((theta[:-1] - np.sqrt(2.0) - np.log(g) / 2.0) ** 2).sum() / (2.0 * 3.0)
+    scale_prior = ((theta[:-1] - m - np.log(g) / 2.0) ** 2).sum() / (2.0 * 3.0)
     noise_prior = (theta[-1] - LOG_NOISE_MEAN) ** 2 / (2.0 * LOG_NOISE_SD**2)
     return float((n + NU) / 2.0 * np.log(q + NU) + np.linalg.slogdet(K)[1] / 2.0 + scale_prior + noise_prior)
 

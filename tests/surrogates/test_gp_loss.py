@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farthing.surrogates.gp import Loss
+from farthing.surrogates.gp import LONG, MEDIUM, Loss
 from oracles import dense_gp
 from oracles.dense_gp import CASES
 
@@ -18,18 +18,19 @@ def thetas(g: int) -> list[np.ndarray]:
     return [np.append(rng.uniform(-1.5, 2.5, g), log_noise) for log_noise in (-9.0, -6.0, -3.0, 0.0, 2.0)]
 
 
-def loss_of(name: str) -> tuple[Loss, np.ndarray, int]:
+def loss_of(name: str, m: float = LONG) -> tuple[Loss, np.ndarray, int]:
     case = CASES[name]
     g = int(case.groups.max()) + 1
     z = dense_gp.standardised(case.y)
-    return Loss(case.X, z, case.groups, g), z, g
+    return Loss(case.X, z, case.groups, g, m), z, g
 
 
+@pytest.mark.parametrize(("m", "median"), [(LONG, np.exp(np.sqrt(2.0))), (MEDIUM, 1.0)])
 @pytest.mark.parametrize("name", HAVE_SPREAD)
-def test_the_loss_is_its_formula(name):
-    loss, z, g = loss_of(name)
+def test_the_loss_is_its_formula(name, m, median):
+    loss, z, g = loss_of(name, m)
     for theta in thetas(g):
-        expected = dense_gp.loss(CASES[name].X, z, CASES[name].groups, theta)
+        expected = dense_gp.loss(CASES[name].X, z, CASES[name].groups, theta, np.log(median))
         assert loss(theta)[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 

@@ -148,6 +148,13 @@ def test_other_units_give_the_same_warped_values(scale, shift):
     np.testing.assert_allclose(Warp.of(scale * y + shift)(scale * y + shift), Warp.of(y)(y), rtol=1e-6, atol=1e-6)
 
 
+def test_a_plateau_is_not_looked_at_ever_closer():
+    """A search that stays at one accuracy sees all other values where it saw them before."""
+    seen = np.array([-0.98, -0.977, -0.97, -0.95, -0.9, -0.6, -0.1])
+    stayed = np.concatenate([seen, np.full(100, -0.98)])
+    np.testing.assert_allclose(Warp.of(stayed)(seen), Warp.of(seen)(seen))
+
+
 def test_one_warp_serves_values_it_has_not_seen():
     """The best value so far and a new one are compared under one map, whatever made it."""
     warp = Warp.of(np.random.default_rng(0).standard_normal(20))
