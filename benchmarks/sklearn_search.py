@@ -5,8 +5,8 @@
     python benchmarks/sklearn_search.py --kept     the page from the runs done so far
     python benchmarks/sklearn_search.py --tasks boosting --methods farthing random --seeds 4    prints only
 
-Two searches run side by side, each with one thread; leave the machine alone meanwhile (90 minutes for all of it). Finished runs are kept, so that
-an interrupted benchmark continues.
+Two searches run side by side, each with one thread; leave the machine alone meanwhile (90 minutes for all of it).
+Finished runs are kept, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
