@@ -165,13 +165,20 @@ def test_the_initial_design_passes_over_points_next_to_failures():
 
 
 def test_a_flaky_program_is_still_optimised():
-    """Failures that have nothing to do with the configuration, one in four, cost trials and not the optimum."""
-    rng = np.random.default_rng(0)
-    study = ft.Study(SPACE, "60 evaluations", policy="ei", seed=0)
-    while study.ended is None:
-        proposal = study.ask()
-        if rng.random() < 0.25:
-            study.tell(proposal, failed="lost its connection")
-        else:
-            study.tell(proposal, value=branin(proposal.config))
-    assert study.best.value - OPTIMUM < 0.01 * (LARGEST - OPTIMUM)
+    """Failures that have nothing to do with the configuration, one in four, cost trials and not the optimum: eight
+    seeds, of which one may be left at a local one."""
+
+    def regret(seed: int) -> float:
+        rng = np.random.default_rng(seed)
+        study = ft.Study(SPACE, "60 evaluations", policy="ei", seed=seed)
+        while study.ended is None:
+            proposal = study.ask()
+            if rng.random() < 0.25:
+                study.tell(proposal, failed="lost its connection")
+            else:
+                study.tell(proposal, value=branin(proposal.config))
+        return (study.best.value - OPTIMUM) / (LARGEST - OPTIMUM)
+
+    regrets = sorted(regret(seed) for seed in range(8))
+    assert regrets[3] < 1e-5
+    assert regrets[6] < 0.01
