@@ -37,7 +37,7 @@ import farthing as ft
 from bopt_synthetic_runs import CACHE, code_of, sources
 from documents import machine, machine_text, table, verdict, write
 from farthing.policies import describe
-from farthing.policies.bopt import PAPER
+from farthing.policies.bopt.policy import PAPER
 
 Array = NDArray[Any]
 Data = tuple[Array, Array, Array, Array]  # X, y to train on, and to validate

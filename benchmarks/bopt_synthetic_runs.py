@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from children import Child
 from environments import BENCHMARKS, ROOT, digest, requirements
 from farthing.designs.nested import nested_latin_hypercube
-from farthing.policies.bopt import PAPER
+from farthing.policies.bopt.policy import PAPER
 from kept_runs import Files, Runner
 from peers.bopt_functions import FUNCTIONS, Function
 

@@ -23,7 +23,7 @@ import farthing as ft
 from blackbox_runs import CACHE, PEERS, table_of
 from children import Child
 from environments import digest, requirements
-from farthing.surrogates.flops import phi_linear, phi_quad
+from farthing.surrogates.cost.flops import phi_linear, phi_quad
 from peers.tables import TABLES, Parameter
 
 Array = NDArray[np.float64]

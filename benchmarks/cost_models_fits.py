@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from blackbox_runs import CACHE, SOURCE
 from cost_models_data import Sample, Source, keep
 from environments import digest
-from farthing.surrogates import cost_choice, flops, linear_cost, log_cost
+from farthing.surrogates.cost import choice as cost_choice
+from farthing.surrogates.cost import flops, log_cost
+from farthing.surrogates.cost import lines as linear_cost
 
 Array = NDArray[np.float64]
 

@@ -26,8 +26,10 @@ from cost_models_data import keep
 from cost_models_fits import rmse
 from cost_transfer_tasks import Task
 from environments import digest, requirements
-from farthing.surrogates import cost_choice, linear_cost, log_cost
-from farthing.surrogates.log_cost import CostModel
+from farthing.surrogates.cost import choice as cost_choice
+from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import log_cost
+from farthing.surrogates.cost.log_cost import CostModel
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -106,8 +108,8 @@ def prior_of(held: Task, others: Sequence[Task]) -> CostModel:
     The studies are real ones, told the costs that were measured. A study shows one prediction per proposal; to ask for
     many at once, the model behind it is made here as a policy makes it.
     """
-    from farthing.policies.costs import described
-    from farthing.surrogates import transfer
+    from farthing.policies.cost_models import described
+    from farthing.surrogates.cost import transfer
 
     studies = ft.CostPrior.from_studies(_told(task) for task in others).studies
     U, costs = (np.concatenate([getattr(study, part) for study in studies]) for part in ("U", "costs"))

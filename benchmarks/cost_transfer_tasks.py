@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import farthing as ft
 from cost_models_data import TABLE_TASKS, XGBOOST_SPACE, Config, Program, Timings, table_configs, table_space, timings
-from farthing.surrogates.log_cost import LogFeatures
+from farthing.surrogates.cost.log_cost import LogFeatures
 
 Array = NDArray[np.float64]
 

@@ -26,10 +26,11 @@ from documents import machine, machine_text, table, verdict, write
 from environments import BENCHMARKS, child_environment, ensure, quick
 from farthing.numerics import tilting
 from farthing.numerics.threads import one_blas_thread
-from farthing.surrogates import gp, monotone
-from farthing.surrogates.curve_gp import CurveGP
-from farthing.surrogates.curve_kernels import TimeKernel
-from farthing.surrogates.monotone import Curves
+from farthing.surrogates import gp
+from farthing.surrogates.curves import monotone
+from farthing.surrogates.curves.gp import CurveGP
+from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves.monotone import Curves
 from mlp_curves import DATA_SETS, mlp_curves
 from random_curves import DECAYING, SHAPES, T_MAX, State, random_state
 
@@ -392,8 +393,8 @@ PAGE = """\
 # Extrapolating training curves
 
 The policy `bapi` rests on a Gaussian process over configurations and training time whose curves only fall
-(`farthing.surrogates.monotone`, after Agrell 2019 and appendix A of BAPI). This page says how well it foretells the
-end of real curves from their first 20 %, whether its curves fall, and what it takes.
+(`farthing.surrogates.curves.monotone`, after Agrell 2019 and appendix A of BAPI). This page says how well it predicts
+the end of real curves from their first 20 %, whether its curves fall, and what it takes.
 
 ## What was asked
 

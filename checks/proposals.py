@@ -5,7 +5,7 @@
 
 A rework must not change what is proposed. The recording is only good on the machine and the library versions that made
 it: the last digits of a fit depend on both. Only the public interface is used, so that one script runs with the code
-before and after. What is compared: trial, configuration, predicted cost, start and end steps, and hyperparameters found.
+before and after. What is compared: trial, configuration, predicted cost, start and end steps, hyperparameters found.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def conditional_value(config: Config) -> tuple[float, float]:
 
 
 def listed_value(config: Config) -> tuple[float, float]:
-    value = abs(math.log2(config["a"]) - 3) + 2 * abs(config["b"] - 0.2) + {"x": 1, "y": 0, "z": 0.5, "w": 2}[config["c"]]
+    value = (
+        abs(math.log2(config["a"]) - 3) + 2 * abs(config["b"] - 0.2) + {"x": 1, "y": 0, "z": 0.5, "w": 2}[config["c"]]
+    )
     return value + 0.3 * config["d"], 0.5 + 0.25 * config["a"]
 
 
@@ -172,7 +174,9 @@ def first_difference(before: list[Any], after: list[Any]) -> str | None:
     for i, (a, b) in enumerate(zip(before, after, strict=False)):
         if a != b:
             keys = [key for key in a if a[key] != b.get(key)]
-            return f"ask {i}: " + "; ".join(f"{key}: {str(a[key])[:200]} became {str(b.get(key))[:200]}" for key in keys)
+            return f"ask {i}: " + "; ".join(
+                f"{key}: {str(a[key])[:200]} became {str(b.get(key))[:200]}" for key in keys
+            )
     return None if len(before) == len(after) else f"{len(before)} asks became {len(after)}"
 
 

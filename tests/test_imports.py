@@ -23,13 +23,9 @@ GROUPS = {
     "designs": ["designs"],
     "surrogates": ["surrogates"],
     "acquisitions": ["acquisitions"],
-    "domain": [
-        "values", "options", "parameters", "conditions", "cube", "description", "space",
-        "persistent", "trial", "trials", "budget", "cost_knowledge", "current", "events", "history", "plausible",
-        "reading", "schema", "damage", "lock", "storage",
-    ],
+    "domain": ["values", "reading", "space", "trial", "budget", "run_context", "history", "record"],
     "policies": ["policies"],
-    "study": ["chronicle", "course", "opening", "study"],
+    "study": ["session", "study"],
     "package": [""],
     "problems": ["problems"],
     "runner": ["runner"],
@@ -52,14 +48,13 @@ MAY_IMPORT = {  # beside its own group
 }
 UPWARD_INSIDE_FUNCTIONS = {
     ("study", "runner.loop"),  # Study.run
-    ("space", "adapters.spaces"),  # Space.of
     ("", "adapters.sklearn.search"),  # the name, when it is first used
 }
 
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}
 LAZILY = {
-    "rich": {"runner.progress"}, "pandas": {"study"}, "sklearn": {"problems.demo"}, "psutil": {"runner.processes"},
-    "pynvml": {"runner.meters"},
+    "rich": {"runner.progress"}, "pandas": {"study"}, "sklearn": {"problems.demo"}, "psutil": {"runner.process_tree"},
+    "pynvml": {"runner.meters.meters"},
 }  # fmt: skip
 
 

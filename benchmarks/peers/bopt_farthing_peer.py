@@ -13,7 +13,7 @@ from importlib.metadata import version
 from bopt_task import Record, Task, first_complete, serve
 
 import farthing as ft
-from farthing.policies.levels import Share
+from farthing.policies.bopt.levels import Share
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
 

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from farthing.acquisitions.pareto import Front
     from farthing.adapters.sklearn.search import FarthingSearchCV
     from farthing.budget import Budget, Ledger
-    from farthing.cost_knowledge import CostPrior
-    from farthing.current import Run, current_run
+    from farthing.history.cost_knowledge import CostPrior
+    from farthing.run_context import Run, current_run
     from farthing.space import Choice, Integer, Ordered, Real, Space
     from farthing.study import Study, tune
-    from farthing.surrogates import flops
+    from farthing.surrogates.cost import flops
     from farthing.trial import Curve, Decision, Proposal, Status, Trial
 
 logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless the program that imports us listens
@@ -30,11 +30,11 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "Front": "acquisitions.pareto", "CostPrior": "cost_knowledge", "flops": "surrogates.flops",
+    "Front": "acquisitions.pareto", "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
     "FarthingSearchCV": "adapters.sklearn.search",
     "errors": "errors", "policies": "policies",
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
-    **dict.fromkeys(["Run", "current_run"], "current"),
+    **dict.fromkeys(["Run", "current_run"], "run_context"),
     **dict.fromkeys(["Choice", "Integer", "Ordered", "Real", "Space"], "space"),
     **dict.fromkeys(["Study", "tune"], "study"),
     **dict.fromkeys(["Curve", "Decision", "Proposal", "Status", "Trial"], "trial"),

@@ -18,9 +18,6 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Ledger
-from farthing.chronicle import Chronicle, first_event
-from farthing.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
-from farthing.course import Course
 from farthing.errors import (
     FarthingError,
     InvalidArgument,
@@ -30,15 +27,18 @@ from farthing.errors import (
     StudyMismatch,
     UnknownTrial,
 )
-from farthing.events import Opened
 from farthing.history import History
+from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.numerics.threads import one_blas_thread
-from farthing.opening import checked_space, opened, require_same, require_same_functions
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
-from farthing.policies.fronts import front_of, state_before
+from farthing.policies.pareto import front_of, state_before
 from farthing.reading import read_cost, read_value, trial_number
+from farthing.record.events import Opened
+from farthing.record.record import Chronicle, first_event
+from farthing.record.settings import checked_space, opened, require_same, require_same_functions
+from farthing.record.storage import EventLog, open_log
+from farthing.session import Course
 from farthing.space import Space
-from farthing.storage import EventLog, open_log
 from farthing.trial import Config, Decision, Outcome, Proposal, Report, Status, Trial
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Study:
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
         knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
-        first = opened(space, chosen, seed, maximize, start, stop_at, max_steps, knowledge)
+        first = opened(space, describe(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             events = list(log.read())
             if events:

@@ -9,10 +9,11 @@ from farthing.acquisitions.cost import Contextual, PerCost, contextual
 from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import maximize
 from farthing.history import History
-from farthing.policies.fresh import FreshSpace
+from farthing.policies.candidates import FreshSpace
 from farthing.space import Choice, Integer, Real, Space
-from farthing.surrogates import gp, linear_cost
-from farthing.surrogates.log_cost import CostModel
+from farthing.surrogates import gp
+from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost.log_cost import CostModel
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)

@@ -8,7 +8,8 @@ import pytest
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.feasible import IfSuccessful
 from farthing.acquisitions.improvement import LogEI
-from farthing.surrogates import feasibility, gp, log_cost
+from farthing.surrogates import feasibility, gp
+from farthing.surrogates.cost import log_cost
 
 
 @pytest.fixture

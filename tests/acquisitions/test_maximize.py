@@ -12,7 +12,7 @@ from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import PER_SPREAD, POOL, SPREADS, Ranking, maximize, perturbed
 from farthing.designs.filling import sobol
 from farthing.history import History
-from farthing.policies.fresh import FreshSpace
+from farthing.policies.candidates import FreshSpace
 from farthing.surrogates import gp
 
 SQUARE = Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0))

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_estimators import Restless
 
 import farthing as ft
-from farthing.adapters.sklearn.pace import Pace, pace_of
+from farthing.adapters.sklearn.stepping import Pace, pace_of
 from farthing.errors import InvalidArgument
 
 X, y = load_iris(return_X_y=True)

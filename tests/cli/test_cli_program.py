@@ -13,7 +13,7 @@ import farthing as ft
 from called import pids_in, require_gone, state_of, until
 from farthing.cli.program import SUBREAPER, Program, _adopt_orphans
 from farthing.cli.template import Template
-from farthing.current import Run, inside
+from farthing.run_context import Run, inside
 
 LOOP = [  # the distance of x from 70, counted by a loop
     "x=$1; distance=0",

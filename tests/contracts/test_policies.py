@@ -19,10 +19,10 @@ import pytest
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.errors import SpaceExhausted
-from farthing.events import Asked, Told
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import BY_NAME, EI, Policy, describe, from_description
+from farthing.record.events import Asked, Told
 from farthing.trial import Outcome, Proposal, Status
 
 SPACES = {

@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 import farthing as ft
-from farthing.damage import HEADER, log_state
 from farthing.errors import StorageError
-from farthing.lock import exclusive
-from farthing.storage import SQLiteLog, salvage
+from farthing.record.lock import exclusive
+from farthing.record.recovery import HEADER, log_state
+from farthing.record.storage import SQLiteLog, salvage
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, mounts and permissions as POSIX knows them")
 
@@ -226,7 +226,7 @@ SCRIPT_HEAD = """
     import os, sys
     import farthing as ft
     from farthing.errors import StorageError
-    from farthing.storage import SQLiteLog
+    from farthing.record.storage import SQLiteLog
 
     SPACE = ft.Space(x=ft.Real(0, 1))
 
@@ -490,7 +490,7 @@ class TestRunners:
 
     def test_a_fork_does_not_keep_the_lock_of_a_runner_that_ended(self, tmp_path):
         script = """
-            from farthing.lock import exclusive
+            from farthing.record.lock import exclusive
 
             with exclusive(sys.argv[1]):
                 if os.fork() == 0:
@@ -539,7 +539,7 @@ class TestRunners:
         """
         script = """
             import time
-            from farthing.lock import exclusive
+            from farthing.record.lock import exclusive
 
             done = 0
             while done < 100:
@@ -569,7 +569,7 @@ class TestRunners:
     @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the C library is replaced as on Linux")
     def test_without_locks_it_says_so_once_and_goes_on(self, tmp_path, compiler):
         script = """
-            from farthing.lock import exclusive
+            from farthing.record.lock import exclusive
 
             for _ in range(2):
                 with exclusive(sys.argv[1]):

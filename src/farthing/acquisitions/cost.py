@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped, top
 from farthing.numerics.optimize import Function, Rows, minimize_rows
-from farthing.surrogates.log_cost import CostModel
+from farthing.surrogates.cost.log_cost import CostModel
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from farthing.acquisitions.cost import TIE, PerCost, contextual
 from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking
 from farthing.errors import InvalidArgument
-from farthing.surrogates.log_cost import CostModel
+from farthing.surrogates.cost.log_cost import CostModel
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from farthing import errors
 from farthing.cli.calling import EXIT_CODES, INTERRUPTED, Settings
 
 if TYPE_CHECKING:
-    from farthing.cli.looking import Stored
+    from farthing.record.reader import Stored
     from farthing.study import Study
 
 POLICIES = ("auto", "bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "sobol", "random")
@@ -173,7 +173,7 @@ def resume(study: str, budget: str | None, quiet: bool, show_output: bool, as_js
 
 def _ended(study: Study, storage: str | None, as_json: bool, out: Any) -> int:
     """Say what a run found, and how it ended."""
-    from farthing.cli import shown
+    from farthing.cli import formatting as shown
     from farthing.cli.running import best_of
 
     trials, best, ledger = study.trials, best_of(study), study.ledger
@@ -208,8 +208,8 @@ def _ended(study: Study, storage: str | None, as_json: bool, out: Any) -> int:
 @_common
 def status(study: str, as_json: bool) -> None:
     """Show where a study stands, also while it runs elsewhere."""
-    from farthing.cli import shown
-    from farthing.cli.looking import look
+    from farthing.cli import formatting as shown
+    from farthing.record.reader import look
 
     stored = look(study)
     best = stored.history.incumbent and stored.best
@@ -250,8 +250,8 @@ def best(study: str, as_json: bool) -> None:
     \b
     farthing best s.db --json
     """
-    from farthing.cli import shown
-    from farthing.cli.looking import look
+    from farthing.cli import formatting as shown
+    from farthing.record.reader import look
 
     stored = look(study)
     trial = stored.best
@@ -270,8 +270,8 @@ def export(study: str, csv_file: str | None, json_file: str | None) -> None:
     farthing export s.db --csv trials.csv
     farthing export s.db --json
     """
-    from farthing.cli import shown
-    from farthing.cli.looking import look
+    from farthing.cli import formatting as shown
+    from farthing.record.reader import look
 
     for file in (csv_file, json_file):
         if file not in (None, "-") and os.path.realpath(str(file)) == os.path.realpath(study):
@@ -304,9 +304,9 @@ def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
     The front of expected improvement against cost, as the models of the study see it, and where EI, EIpu, EI-cool and
     CEI would evaluate next.
     """
-    from farthing.cli import shown
-    from farthing.cli.fronts import front_json, front_text
-    from farthing.cli.looking import look
+    from farthing.cli import formatting as shown
+    from farthing.cli.pareto import front_json, front_text
+    from farthing.record.reader import look
 
     stored = look(study, past=trial is not None)
     _say_what_is_left_out(stored)

@@ -22,10 +22,10 @@ from pathlib import Path
 from select import select
 from typing import Any, Self
 
-from farthing.cli.printed import ProgramFailed, read_result, read_step, shown
+from farthing.cli.program_output import ProgramFailed, read_result, read_step, shown
 from farthing.cli.template import Template, as_text
-from farthing.current import Run, current_run
-from farthing.runner.processes import pidfd, signal_name
+from farthing.run_context import Run, current_run
+from farthing.runner.process_tree import pidfd, signal_name
 
 CHUNK = 1 << 16  # bytes read at once
 LONGEST = 1 << 20  # bytes of a line that are kept

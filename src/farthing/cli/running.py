@@ -197,7 +197,7 @@ def go_on(storage: str, budget: Budget | None, given: Mapping[str, Any], manner:
 
 
 def _remembered(path: str, shown: str, budget: Budget | None, given: Mapping[str, Any]) -> tuple[Study, Plan]:
-    from farthing.cli.looking import look
+    from farthing.record.reader import look
 
     stored = look(path).notes.get(NOTE)
     anew = "objective" in given or "command" in given

@@ -15,7 +15,8 @@ from typing import Any
 
 from farthing.cli.toml_lines import Path, key_lines
 from farthing.errors import InvalidSpace
-from farthing.space import Choice, Integer, Ordered, Parameter, Real, Space
+from farthing.space import Choice, Integer, Ordered, Real, Space
+from farthing.space.space import Parameter
 
 EXAMPLE = '{type = "real", low = 0, high = 1}'
 SHOWN = 80  # characters of a wrong value

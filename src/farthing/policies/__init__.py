@@ -13,7 +13,7 @@ from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
-from farthing.policies.models import recommend
+from farthing.policies.fits import recommend
 from farthing.policies.protocol import Policy, decide, describe
 from farthing.policies.sampling import Random, Sobol
 

@@ -16,7 +16,7 @@ from farthing.errors import InvalidArgument
 from farthing.history import History
 from farthing.policies.cheap_design import cheap_design
 from farthing.policies.ei_alpha import cooled
-from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
+from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
 from farthing.space import Space
 from farthing.trial import Proposal
 

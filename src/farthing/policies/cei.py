@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from farthing.acquisitions.cost import contextual
 from farthing.errors import InvalidArgument
-from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial
+from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial
 
 TRADEOFF = 0.65
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from farthing.designs.cost_effective import distances, next_point
 from farthing.designs.filling import sobol
 from farthing.history import History, units
-from farthing.policies.costs import chosen_cost_model
-from farthing.policies.fresh import FreshSpace
+from farthing.policies.candidates import FreshSpace
+from farthing.policies.cost_models import chosen_cost_model
 from farthing.space import Space
 from farthing.trial import Proposal
 

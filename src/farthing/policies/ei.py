@@ -13,8 +13,8 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.history import History
-from farthing.policies.costs import linear_cost_model
-from farthing.policies.models import Models, Pick, check_initial, design_size, propose_by
+from farthing.policies.cost_models import linear_cost_model
+from farthing.policies.fits import Models, Pick, check_initial, design_size, propose_by
 from farthing.space import Space
 from farthing.trial import Proposal
 

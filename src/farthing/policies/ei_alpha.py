@@ -13,7 +13,7 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument
-from farthing.policies.models import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
+from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
 
 
 @dataclass(frozen=True)

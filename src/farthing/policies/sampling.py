@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History
-from farthing.policies.fresh import FreshSpace
+from farthing.policies.candidates import FreshSpace
 from farthing.space import Space
 from farthing.trial import Config, Proposal
 

@@ -11,15 +11,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from farthing.current import Run
 from farthing.errors import TargetReached
+from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
+from farthing.runner.executors import Place
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters import Gauges, Meters
-from farthing.runner.places import Place
-from farthing.runner.processes import usages
+from farthing.runner.meters.meters import Gauges, Meters
+from farthing.runner.process_tree import usages
 from farthing.study import Study
 from farthing.trial import OUT_OF_BUDGET, Status
 

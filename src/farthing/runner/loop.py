@@ -15,22 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from farthing.current import Run
 from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
 from farthing.history import History
-from farthing.lock import exclusive
 from farthing.reading import read_value
+from farthing.record.lock import exclusive
+from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
+from farthing.runner.executors import Place
 from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
-from farthing.runner.live import LiveRuns
 from farthing.runner.messages import Answer, Kind
-from farthing.runner.meters import Gauges, Meters, meters_for
+from farthing.runner.meters.meters import Gauges, Meters, meters_for
 from farthing.runner.options import Options as Options
-from farthing.runner.places import Place
+from farthing.runner.paused import LiveRuns
 from farthing.runner.progress import Progress, progress_for
 from farthing.study import Callback, Objective, Study
 from farthing.trial import OUT_OF_BUDGET, Decision, Outcome, Proposal, Report, Status

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from farthing.errors import InvalidArgument
 from farthing.runner.clock import is_timed
+from farthing.runner.executors import Here, Place
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters import Given
-from farthing.runner.places import Here, Place
-from farthing.runner.processes import require
-from farthing.runner.workers import CannotShip, Processes, recipe_of
+from farthing.runner.meters.meters import Given
+from farthing.runner.pool import CannotShip, Processes, recipe_of
+from farthing.runner.process_tree import require
 from farthing.study import Objective, Study
 
 logger = logging.getLogger("farthing")

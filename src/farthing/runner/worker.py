@@ -25,11 +25,11 @@ from threading import Thread
 from types import FrameType
 from typing import Any
 
-from farthing.current import Run, inside
+from farthing.run_context import Run, inside
 from farthing.runner.evaluate import Evaluation, evaluate, next_step
 from farthing.runner.forks import only_here
 from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
-from farthing.runner.processes import end_all
+from farthing.runner.process_tree import end_all
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between two looks whether the run is still our parent

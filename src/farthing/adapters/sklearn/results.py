@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from farthing.adapters.sklearn.folds import DATA, FOLDS, Record
-from farthing.adapters.sklearn.pace import Pace
 from farthing.adapters.sklearn.skipping import SKIPPED, score_of
+from farthing.adapters.sklearn.stepping import Pace
 from farthing.adapters.sklearn.steps import STEP
 from farthing.budget import Budget
 from farthing.errors import StudyMismatch

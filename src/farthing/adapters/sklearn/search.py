@@ -27,9 +27,8 @@ try:
 except ImportError as error:
     raise ImportError('FarthingSearchCV needs scikit-learn 1.7 or newer: pip install "farthing[sklearn]"') from error
 
+from farthing.adapters.sklearn.defaults import own_config
 from farthing.adapters.sklearn.folds import CrossValidation, Problem, fingerprint, reraise
-from farthing.adapters.sklearn.own import own_config
-from farthing.adapters.sklearn.pace import Pace, pace_of
 from farthing.adapters.sklearn.results import (
     candidates_of,
     columns,
@@ -39,6 +38,7 @@ from farthing.adapters.sklearn.results import (
     without_skipped,
 )
 from farthing.adapters.sklearn.skipping import Bar
+from farthing.adapters.sklearn.stepping import Pace, pace_of
 from farthing.adapters.sklearn.steps import Stepwise, trained
 from farthing.budget import Budget
 from farthing.errors import FarthingError, InvalidArgument, NoTrial

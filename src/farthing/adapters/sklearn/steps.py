@@ -25,8 +25,8 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from farthing.adapters.sklearn.folds import Problem, Record, raised
-from farthing.adapters.sklearn.pace import Pace, last_step
-from farthing.current import Run, current_run
+from farthing.adapters.sklearn.stepping import Pace, last_step
+from farthing.run_context import Run, current_run
 from farthing.trial import Config
 
 State = tuple[Any, int, float, float]  # estimator, units, seconds of fitting, of scoring

@@ -1,0 +1,73 @@
+"""The front between expected improvement and cost of a study file."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from farthing.acquisitions.pareto import Front
+from farthing.budget import amount_text
+from farthing.cli.formatting import config_text, table
+from farthing.errors import InvalidArgument
+from farthing.numerics.threads import one_blas_thread
+from farthing.policies import Policy, from_description
+from farthing.policies.pareto import front_of, state_before
+from farthing.record.reader import Stored
+
+
+def front_at(stored: Stored, trial: int | None) -> Front:
+    """Now, or when that trial was asked for."""
+    history, ledger = stored.history, stored.ledger
+    if trial is not None:
+        history, ledger = state_before(trial, stored.events, stored.space, history)
+    with one_blas_thread():
+        rng = np.random.default_rng([stored.first.seed, history.asks])
+        return front_of(stored.space, history, ledger, rng, _policy(stored))
+
+
+def _policy(stored: Stored) -> Policy | None:
+    try:
+        return from_description(stored.first.policy)
+    except (InvalidArgument, TypeError):  # of the user's own
+        return None
+
+
+def front_json(stored: Stored, trial: int | None) -> dict[str, Any]:
+    front, space = front_at(stored, trial), stored.space
+    return {
+        "unit": stored.ledger.unit,
+        "front": [
+            {"cost": math.exp(c), "log_ei": e, "config": space.decode(u)}
+            for u, c, e in zip(front.U, front.log_cost.tolist(), front.log_ei.tolist(), strict=True)
+        ],
+        "picks": {
+            name: {"cost": math.exp(pick.log_cost), "log_ei": pick.log_ei, "config": space.decode(pick.u)}
+            for name, pick in front.picks.items()
+        },
+        "alphas": front.alphas,
+    }
+
+
+def front_text(stored: Stored, trial: int | None, most: int) -> str:
+    """The front from its cheap end to its dear one, at most so many points of it, and the picks."""
+    front, unit, space = front_at(stored, trial), stored.ledger.unit, stored.space
+    shown = np.unique(np.linspace(0, len(front.U) - 1, most).round().astype(int)).tolist()
+
+    def row(log_cost: float, log_ei: float, u: Any) -> list[str]:
+        return [amount_text(unit, math.exp(log_cost)), f"{log_ei:.2f}", config_text(space.decode(u))]
+
+    points = table(["cost", "log EI", "config"], [row(front.log_cost[i], front.log_ei[i], front.U[i]) for i in shown])
+    picks = table(
+        ["pick", "cost", "log EI", "config"],
+        [[name, *row(pick.log_cost, pick.log_ei, pick.u)] for name, pick in front.picks.items()],
+    )
+    of = f" (of {len(front.U)})" if len(shown) < len(front.U) else ""
+    if front.alphas is None:
+        alphas = "no alpha of EI / cost^alpha leads to the pick of CEI"
+    else:
+        alphas = (
+            f"EI / cost^alpha leads to the pick of CEI for alpha from {front.alphas[0]:.3g} to {front.alphas[1]:.3g}"
+        )
+    return f"{len(shown)} points of the front{of}\n{points}\n\n{picks}\n\n{alphas}"

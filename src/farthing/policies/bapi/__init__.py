@@ -1,0 +1,3 @@
+"""Budget-aware planning for iterative learners (BAPI)."""
+
+from farthing.policies.bapi.policy import BAPI as BAPI

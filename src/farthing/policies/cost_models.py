@@ -1,0 +1,200 @@
+"""The model of cost that a policy sees: from what was told beforehand and from every trial whose cost is known.
+
+What a trial spent that was cut short, or is still running, is a bound: complete, it costs more. Bounds are raised to
+what the other trials make of them before any model is fitted (`surrogates.censored`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.history import History, units
+from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
+from farthing.space import Space
+from farthing.surrogates.cost import censored, flops, log_cost, transfer
+from farthing.surrogates.cost import choice as cost_choice
+from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost.log_cost import CostModel
+from farthing.trial import Config, Status, Trial
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
+
+KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better
+NOTHING = 1e-12  # what a known cost of zero counts as
+STEP = 1e-4  # of the unit cube, in a difference quotient
+
+
+def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
+    """The known cost; else the average of models that predicts best, on the prior if there is one. And its state."""
+    knowledge = history.cost_knowledge
+    if knowledge.known is not None:
+        return OfConfigs(space, _known(knowledge)), {}
+    prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
+    if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
+        return prior, {}
+    strength = 0.0 if prior is None else prior.level_strength
+    X, b = _log_costs(space, history, prior, strength)
+    own = None if knowledge.features is None else Counted.of(space, history.costed, b, knowledge)
+    stored = history.fits.get("cost")
+    chosen = cost_choice.choose(
+        X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
+    )  # fmt: skip
+    return chosen.model, {"cost": chosen.state}
+
+
+def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
+    """The plainest model, for policies that only show a cost and do not weigh it."""
+    knowledge = history.cost_knowledge
+    if knowledge.speaks_at_once or knowledge.features is not None:
+        return chosen_cost_model(space, history)
+    if not history.costed:
+        return None, {}
+    X, b = _log_costs(space, history)
+    features = log_cost.LogFeatures(space.ratios)
+    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
+
+
+def _log_costs(
+    space: Space, history: History, prior: CostModel | None = None, level_strength: float = 0.0
+) -> tuple[Array, Array]:
+    """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
+    known = history.costed
+    X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
+    return X, _raised(space, X, b, _bounds(known), prior, level_strength)
+
+
+def _costs(trials: Sequence[Trial]) -> Array:
+    return np.array([trial.cost for trial in trials], dtype=np.float64)
+
+
+def _bounds(trials: Sequence[Trial]) -> Mask:
+    """Whose cost is only what was spent so far: also that of a running one, which has reported steps or runs again."""
+    return np.array([trial.censored or trial.status is Status.RUNNING for trial in trials], dtype=np.bool_)
+
+
+def _raised(
+    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, level_strength: float = 0.0
+) -> Array:
+    """Log costs (n,) with their bounds raised; relative to the prior, where there is one."""
+    if not bound.any():
+        return b
+    expected = np.zeros(len(b)) if prior is None else prior.mean_at(X)
+    Z = log_cost.LogFeatures(space.ratios)(X)
+    return expected + censored.raised(Z, b - expected, bound, space.groups, level_strength)
+
+
+# -- functions of configurations ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class OfConfigs(CostModel):
+    """A function of configurations as a model of features: slopes along continuous columns by differences.
+
+    The search looks at forbidden configurations too, before it leaves them out. The function need not know them: it is
+    not called there, and they count as costing what the dearest of the others does.
+    """
+
+    space: Space
+    law: Callable[[Sequence[Config]], tuple[Array, Array]]  # mean (m,) and variance (m,) of log cost
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f)."""
+        mean, variance = self._where_allowed(X)
+        return _filled(mean), _filled(variance)
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        columns, m = self.space.real_columns, len(X)
+        step = np.where(X > 0.5, -STEP, STEP)  # away from the nearer end of the range
+        moved = np.repeat(X[None], 1 + len(columns), axis=0)  # (1 + c, m, f)
+        for i, column in enumerate(columns, start=1):
+            moved[i, :, column] += step[:, column]
+        mean, variance = (part.reshape(len(moved), m) for part in self._where_allowed(moved.reshape(-1, X.shape[1])))
+        slopes = np.zeros((2, *X.shape))
+        for i, column in enumerate(columns, start=1):
+            slopes[0, :, column] = (mean[i] - mean[0]) / step[:, column]
+            slopes[1, :, column] = (variance[i] - variance[0]) / step[:, column]
+        slopes = np.nan_to_num(slopes, nan=0.0)
+        return _filled(mean[0]), _filled(variance[0]), slopes[0], slopes[1]
+
+    def _where_allowed(self, X: Array) -> tuple[Array, Array]:
+        """The law at X (m, f), NaN where the space forbids the configuration."""
+        U = self.space.coordinates(X)
+        allowed = self.space.allowed(U)
+        law = np.full((2, len(U)), np.nan)
+        law[:, allowed] = self.law(self.space.decode_many(U[allowed]))
+        return law[0], law[1]
+
+
+def _filled(part: Array) -> Array:
+    """NaN as the largest of the others, 0 where there are no others."""
+    others = part[~np.isnan(part)]
+    return np.where(np.isnan(part), others.max() if len(others) else 0.0, part)
+
+
+def _known(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
+    def law(configs: Sequence[Config]) -> tuple[Array, Array]:
+        cost = np.array([knowledge.cost_of(config) for config in configs])
+        return np.log(np.where(cost > 0.0, cost, NOTHING)), np.full(len(cost), KNOWN_SPREAD**2)
+
+    return law
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(OfConfigs):
+    """Cost as prices times what the user's `cost_features` counts."""
+
+    fitted: flops.FlopCost
+
+    @classmethod
+    def of(cls, space: Space, known: Sequence[Trial], b: Array, knowledge: CostKnowledge) -> Counted:
+        """From trials and their log costs b (n,), whose bounds are raised."""
+        names = tuple(knowledge.counts_of(known[0].config))
+        Phi = knowledge.features_of([trial.config for trial in known], names)
+        fitted = flops.fit(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
+        return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
+
+    def log_densities(self) -> Array:
+        """log density (n,) of each cost seen, given all the others."""
+        return self.fitted.log_densities()
+
+
+# -- earlier studies ---------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=16)
+def _transferred(space: Space, prior: CostPrior, task: tuple[tuple[str, float | str], ...]) -> transfer.Transferred:
+    """What earlier studies say about this task; the same for every ask, so made once."""
+    studies = prior.studies
+    U = np.concatenate([earlier.U for earlier in studies])
+    X, b = space.features(U), log_cost.logs(np.concatenate([earlier.costs for earlier in studies]))
+    which = np.repeat(np.arange(len(studies)), [len(earlier.costs) for earlier in studies])
+    for i, earlier in enumerate(studies):
+        b[which == i] = _raised(space, X[which == i], b[which == i], earlier.bounds)
+    M = described([*(earlier.task for earlier in studies), dict(task)])
+    return transfer.fit(X, b, which, space.groups, space.ratios, M[:-1], M[-1])
+
+
+def described(tasks: Sequence[Task]) -> Array:
+    """What all of the tasks say about themselves, (t, q): sizes as logs, a column for each text that occurs.
+
+    >>> described([{"rows": 0, "gpu": "A"}, {"rows": 99, "gpu": "B", "columns": 3}]).round(2).tolist()
+    [[0.0, 1.0, 0.0], [4.61, 0.0, 1.0]]
+    """
+    columns = []
+    for name in tasks[-1]:
+        told = [task.get(name) for task in tasks]
+        numbers = [value for value in told if isinstance(value, int | float)]
+        if len(numbers) == len(tasks):
+            columns.append(np.sign(numbers) * np.log1p(np.abs(numbers)))
+        elif all(isinstance(value, str) for value in told):
+            columns += [np.array([value == text for value in told], dtype=np.float64) for text in sorted(set(told))]  # type: ignore[type-var]
+    return np.column_stack(columns) if columns else np.empty((len(tasks), 0))

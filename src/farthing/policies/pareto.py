@@ -1,0 +1,150 @@
+"""The EI-cost front of a study, now and at earlier asks (CEI, Figures 1, 5 and 7).
+
+The state that an ask saw is the fold of the events before it, so an earlier front is computed as the one of now is. The
+picks are made by the policies themselves, each from the generator that its own ask would have been given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
+from farthing.budget import Budget, Ledger
+from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
+from farthing.history import History
+from farthing.policies.candidates import FreshSpace
+from farthing.policies.cei import CEI
+from farthing.policies.cost_models import CostModelOf, chosen_cost_model
+from farthing.policies.ei import EI
+from farthing.policies.ei_alpha import EICool, EIpu
+from farthing.policies.fits import FEWEST_VALUES, Models, design_size, models_of
+from farthing.policies.protocol import Policy
+from farthing.record.events import Asked, Budgeted, Dropped, Event, Reported, Told
+from farthing.space import Space
+
+Array = NDArray[np.float64]
+
+
+Shown = EI | EIpu | EICool | CEI
+
+CONTEXTUAL = "CEI"
+SHOWN: Mapping[str, Shown] = {"EI": EI(), "EIpu": EIpu(), "EI-cool": EICool(), CONTEXTUAL: CEI()}
+
+
+def front_of(
+    space: Space,
+    history: History,
+    ledger: Ledger,
+    rng: np.random.Generator,
+    policy: Policy | None = None,
+    cost_model: CostModelOf = chosen_cost_model,
+) -> Front:
+    """The front at a state, with what EI, EIpu, EI-cool and CEI would evaluate next.
+
+    A `policy` that is one of these four stands in its place with its own options. At the very end of a budget, where
+    the last trial is chosen for EI alone, the picks are those before that rule.
+    """
+    return _front(_models(space, history, ledger, rng, policy, cost_model), policy)
+
+
+def persistence_of(
+    before: Front,
+    space: Space,
+    history: History,
+    ledger: Ledger,
+    rng: np.random.Generator,
+    cost_model: CostModelOf = chosen_cost_model,
+) -> Persistence:
+    """Where the points of an earlier front are at this state, and which are still on it."""
+    models = _models(space, history, ledger, rng, None, cost_model)
+    return persistence(before, _front(models, None), _landscape(models))
+
+
+def state_before(trial: int, events: Iterable[Event], space: Space, now: History) -> tuple[History, Ledger]:
+    """What was known when a trial was first asked for: trials told later are running, as they were then.
+
+    Of several trials asked for at once, the earlier ones are running for the later ones.
+    """
+    history, budget, together = replace(now, trials=(), asks=0, fits={}), None, list[Asked]()
+    for event in events:
+        match event:
+            case Asked() if event.proposal.trial == trial and budget is not None:
+                return replace(history, asks=event.ask), _ledger_at(budget, event, together)
+            case Asked():
+                history = history.asked(event, space)
+                together.append(event)
+            case Reported():
+                history = history.reported(event)
+            case Dropped():
+                history = history.dropped(event)
+            case Told():
+                history = history.told(event)
+            case Budgeted():
+                budget = event.budget
+    raise InvalidArgument(
+        f"pareto: trial must be the number of one that was asked for (there are {len(history.trials)}), got {trial!r}"
+    )
+
+
+def _ledger_at(budget: Budget, event: Asked, earlier: Iterable[Asked]) -> Ledger:
+    """The ledger that an ask saw, with what it had promised to its own earlier proposals."""
+    ledger = Ledger(budget, **event.ledger)
+    for other in earlier:
+        if other.ask == event.ask:
+            ledger = ledger.promised(other.proposal.predicted_cost or 0.0, 1)
+    return ledger
+
+
+def _models(
+    space: Space, history: History, ledger: Ledger, rng: np.random.Generator, policy: Policy | None,
+    cost_model: CostModelOf,
+) -> Models:  # fmt: skip
+    """All that the history says, if it says enough for a front."""
+    known = len(history.complete)
+    if known < FEWEST_VALUES:
+        raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, there are {known}")
+    design = design_size(getattr(policy, "initial", None), space)
+    models = models_of(space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
+    if models.log_cost is None:
+        raise NoTrial("pareto: a front needs the cost of at least 1 trial; tell(..., cost=...) gives it")
+    return models
+
+
+def _front(models: Models, policy: Policy | None) -> Front:
+    landscape = _landscape(models)
+    U = candidates(landscape, lambda acquisition: _again(models).by(acquisition))
+    U = U[[key not in models.fresh.taken for key in models.space.keys(U)]] if len(U) else U
+    if not len(U):
+        raise SpaceExhausted("pareto: there is no front, every allowed configuration was proposed")
+    found = {name: _first_fresh(models, shown) for name, shown in _shown(policy).items()}
+    picked = {name: u for name, u in found.items() if u is not None}
+    return front_among(landscape, U, picked, CONTEXTUAL)
+
+
+def _landscape(models: Models) -> Landscape:
+    assert models.log_cost is not None  # `_models` refuses
+    return Landscape(models.improvement, models.log_cost, _again(models).domain)
+
+
+def _again(models: Models) -> Models:
+    """The models with a generator of their own: each search draws what a policy's only search would draw."""
+    return replace(models, rng=deepcopy(models.rng))
+
+
+def _shown(policy: Policy | None) -> Mapping[str, Shown]:
+    """Who picks: the four, the study's own policy among them where it is one of them."""
+    if not isinstance(policy, Shown):
+        return SHOWN
+    return {name: policy if type(policy) is type(shown) else shown for name, shown in SHOWN.items()}
+
+
+def _first_fresh(models: Models, policy: Shown) -> Array | None:
+    """What a policy picks first (p,) of what was not tried before."""
+    ranking, _ = policy.pick(_again(models))
+    space, taken = models.space, models.fresh.taken
+    return next((u for u in ranking.U if space.key(space.decode(u)) not in taken), None)

@@ -1,0 +1,152 @@
+"""A study file to look at: neither its objective nor its policy is needed, and whoever runs it is not disturbed.
+
+Options that a file cannot hold, for they are objects of the user's program, are shown as they were described.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from farthing.budget import Ledger
+from farthing.errors import NoTrial, StorageError
+from farthing.history import History
+from farthing.history.cost_knowledge import CostKnowledge
+from farthing.record.events import Event, Opened
+from farthing.record.record import Chronicle, first_event
+from farthing.record.storage import open_log
+from farthing.space import Space
+from farthing.trial import Status, Trial
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a study file holds.
+
+    `runner` is the process that runs it now, as text, None if there is none; `left_out` says what of the space the file
+    cannot hold. Values in `history` are minimised, those of `trials` and `best` are in the user's own sign.
+    """
+
+    path: str
+    first: Opened
+    space: Space
+    history: History
+    ledger: Ledger
+    notes: Mapping[str, Any]
+    events: tuple[Event, ...]
+    runner: str | None
+    left_out: tuple[str, ...]
+
+    @property
+    def trials(self) -> list[Trial]:
+        return [self._shown(trial) for trial in self.history.trials]
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the best value observed."""
+        found = self.history.incumbent
+        if found is None:
+            raise NoTrial(f"{self.path}: no trial has succeeded yet ({self.history.count(Status.FAILED)} failed)")
+        return self._shown(found)
+
+    def _shown(self, trial: Trial) -> Trial:
+        if not self.first.maximize:
+            return trial
+        return replace(trial, value=None if trial.value is None else -trial.value, curve=trial.curve.flipped())
+
+
+def look(path: str | PathLike[str], *, past: bool = False) -> Stored:
+    """Read a study file; with its events one by one too, if its past is asked for.
+
+    >>> import tempfile, farthing as ft
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", storage=f"{folder}/s.db")
+    ...     _ = study.tell(study.ask(), value=0.5)
+    ...     look(f"{folder}/s.db").best.value
+    0.5
+    """
+    if not Path(path).is_file():
+        raise StorageError(f"{path}: there is no such study file")
+    if Path(path).stat().st_size == 0 and not Path(f"{path}-wal").exists():
+        raise StorageError(f"{path}: the file holds no study yet")
+    runner = runner_of(path)
+    with closing(open_log(path)) as log:
+        events = list(log.read())
+        if not events:
+            raise StorageError(f"{path}: the file holds no study yet")
+        first = first_event(events, log.name)
+        space, left_out = _as_described(first.space)
+        chronicle = Chronicle(log, space, first, CostKnowledge().with_stored(first.cost))
+        chronicle.replay(events[1:], elsewhere=runner is not None)
+        left_out += tuple(name for key, name in _FUNCTIONS.items() if first.cost.get(key))
+        happened = tuple(chronicle.past()) if past else ()
+        return Stored(
+            str(path), first, space, chronicle.history, chronicle.ledger, chronicle.notes, happened, runner, left_out
+        )  # fmt: skip
+
+
+_FUNCTIONS = {"known": "known_cost", "features": "cost_features"}
+
+
+def runner_of(path: str | PathLike[str]) -> str | None:
+    """Who runs a study now, by the note in its lock file; of a process on another machine it cannot be said whether it
+    still does."""
+    try:
+        holder = Path(f"{os.path.realpath(path)}.lock").read_text(errors="replace")
+    except OSError:
+        return None
+    found = re.fullmatch(r"process (\d+) on (.*)", holder, re.DOTALL)
+    if found is None:
+        return None
+    return holder if found[2] != socket.gethostname() or _is_there(int(found[1])) else None
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+class Unseen:
+    """Stands for an option that a file can only describe."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _as_described(description: Mapping[str, Any]) -> tuple[Space, tuple[str, ...]]:
+    """The space of a file as far as the file can hold it, and what else there was."""
+    copy = deepcopy(dict(description))
+    left_out: tuple[str, ...] = ()
+    if isinstance(copy.get("forbid"), Mapping):
+        left_out, copy["forbid"] = (f"forbid ({copy['forbid'].get('function')})",), None
+    for entry in copy["parameters"]:
+        for field in ("options", "values"):
+            if isinstance(entry, dict) and field in entry:
+                entry[field] = _with_stand_ins(entry[field])
+    return Space.from_description(copy), left_out
+
+
+def _with_stand_ins(stored: Any) -> Any:
+    if isinstance(stored, list):
+        return [_with_stand_ins(item) for item in stored]
+    if not isinstance(stored, dict):
+        return stored
+    if "repr" in stored:
+        return Unseen(str(stored["repr"]))
+    return {kind: _with_stand_ins(content) for kind, content in stored.items()}

@@ -1,0 +1,97 @@
+"""How a study begins: its arguments checked, and compared with what an existing file holds."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
+from farthing.history.cost_knowledge import CostKnowledge
+from farthing.record.events import Opened
+from farthing.space import Space
+
+
+def opened(
+    space: Space, policy: Mapping[str, Any], seed: int | None, maximize: bool,
+    start: Iterable[Mapping[str, Any]], stop_at: float | None, max_steps: int | None, knowledge: CostKnowledge,
+) -> Opened:  # fmt: skip
+    """The first event of a new study, or an error that names the argument."""
+    return Opened(
+        space.describe(), dict(policy), _checked_seed(seed), bool(maximize),
+        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(), _checked_steps(max_steps),
+    )  # fmt: skip
+
+
+def checked_space(space: Any) -> Space:
+    """The space itself, or an error that says what came instead."""
+    if not isinstance(space, Space):
+        raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
+    return space
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbelow(2**32)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
+    return int(seed)
+
+
+def _checked_steps(max_steps: int | None) -> int | None:
+    if max_steps is None:
+        return None
+    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
+        raise InvalidArgument(f"max_steps: expected a whole number of at least 1, or None, got {max_steps!r}")
+    return int(max_steps)
+
+
+def _checked_target(stop_at: float | None) -> float | None:
+    if stop_at is not None and not math.isfinite(stop_at):
+        raise InvalidArgument(f"stop_at: expected a finite number or None, got {stop_at!r}")
+    return None if stop_at is None else float(stop_at)
+
+
+def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The configurations to begin with, checked, each once."""
+    if isinstance(start, Mapping):
+        raise InvalidArgument("start: expected a list of configs, got one config; write start=[config]")
+    distinct: dict[Any, dict[str, Any]] = {}
+    for given in start:
+        config = space.validate(given)
+        if not space.allows(config):
+            raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
+        distinct.setdefault(space.key(config), space.store_config(config))
+    return tuple(distinct.values())
+
+
+def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:
+    """An existing file is continued only as the study it holds."""
+    if difference := space.difference(found.space):
+        raise StudyMismatch(f"{name}: the file holds a study of another space: {difference}")
+    for what, here, there in (
+        ("policy", asked.policy, found.policy),
+        ("seed", found.seed if any_seed else asked.seed, found.seed),
+        ("maximize", asked.maximize, found.maximize),
+        ("start", asked.start or found.start, found.start),
+        ("stop_at", found.stop_at if asked.stop_at is None else asked.stop_at, found.stop_at),
+        ("max_steps", found.max_steps if asked.max_steps is None else asked.max_steps, found.max_steps),
+        ("task", asked.cost["task"] or found.cost.get("task", {}), found.cost.get("task", {})),
+    ):
+        if here != there:
+            raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")
+    require_same_functions(asked.cost, found.cost, name)
+    if asked.cost["prior"] is not None and asked.cost["prior"] != found.cost.get("prior"):
+        raise StudyMismatch(f"{name}: the file holds a study with another cost_prior, or without one")
+
+
+def require_same_functions(asked: Mapping[str, Any], found: Mapping[str, Any], name: str) -> None:
+    """A file cannot hold functions: those it was made with must be given again."""
+    for key, argument in (("known", "known_cost"), ("features", "cost_features")):
+        if found.get(key, False) and not asked[key]:
+            raise StudyMismatch(f"{name}: the study was begun with {argument}=...; pass it again")
+        if asked[key] and not found.get(key, False):
+            raise StudyMismatch(f"{name}: the study was begun without {argument}")

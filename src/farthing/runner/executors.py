@@ -1,0 +1,152 @@
+"""Where evaluations happen: in this process, one at a time, or in worker processes, side by side (workers.py).
+
+A place begins, steps and closes evaluations by the number of their trial, and says what came of them. In this process
+nothing can be stopped from outside; a worker can be told to end, and killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from farthing.run_context import Run, inside
+from farthing.runner.evaluate import Evaluation, evaluate, next_step
+from farthing.runner.interrupts import Interrupts
+from farthing.runner.messages import Answer, Kind
+from farthing.study import Objective
+from farthing.trial import Config
+
+logger = logging.getLogger("farthing")
+
+
+class Happened(NamedTuple):
+    """An answer, and whose."""
+
+    trial: int
+    answer: Answer
+
+
+class Place(Protocol):
+    """Runs evaluations."""
+
+    can_kill: bool
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def has_room(self, patience: float) -> bool:
+        """Whether one more evaluation can begin now, or after so many seconds at most."""
+        ...
+
+    def reserve(self, trial: int) -> None:
+        """Take the room for an evaluation that is about to begin."""
+
+    def begin(self, run: Run, config: Config) -> None:
+        """Call the objective, in the room that was reserved."""
+
+    def step(self, trial: int) -> None:
+        """Pull the next step of an iterative learner."""
+
+    def close(self, trials: Collection[int], seconds: float) -> None:
+        """End evaluations that wait after a step, or have ended; those that wait may clean up for so long."""
+
+    def wait(self, seconds: float | None) -> list[Happened]:
+        """What happened next, nothing if that takes longer or a signal came. A paused evaluation may die."""
+        ...
+
+    def process_of(self, trial: int) -> int:
+        """The id of the process in which it runs."""
+        ...
+
+    def tell_to_end(self, trial: int) -> None:
+        """Ask an evaluation to come to its end."""
+
+    def kill(self, trial: int) -> None:
+        """End its process with all it started; there will be no answer."""
+
+
+# -- here --------------------------------------------------------------------------------------------------------------
+
+
+class Here:
+    """This process: what was begun or stepped is done when one waits for it."""
+
+    can_kill = False
+
+    def __init__(self, objective: Objective, maximize: bool, interrupts: Interrupts) -> None:
+        self._objective, self._maximize, self._interrupts = objective, maximize, interrupts
+        self._steps: dict[int, tuple[Run, Iterator[Any]]] = {}
+        self._next: tuple[int, Callable[[], Answer]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close(list(self._steps), 0.0)
+
+    def has_room(self, patience: float) -> bool:
+        return True
+
+    def reserve(self, trial: int) -> None:
+        """There is always room."""
+
+    def begin(self, run: Run, config: Config) -> None:
+        self._next = run.trial, lambda: self._begun(run, config)
+
+    def step(self, trial: int) -> None:
+        self._next = trial, lambda: self._stepped(*self._steps[trial])
+
+    def wait(self, seconds: float | None) -> list[Happened]:
+        if self._next is None:
+            return []
+        (trial, action), self._next = self._next, None
+        began = time.perf_counter()
+        with self._interrupts.at_once():
+            answer = action()
+        return [Happened(trial, Answer(answer.kind, answer.evaluation, time.perf_counter() - began))]
+
+    def _begun(self, run: Run, config: Config) -> Answer:
+        with inside(run):
+            called = evaluate(self._objective, config, self._maximize)
+        if isinstance(called, Evaluation):
+            return Answer(Kind.RETURNED, called)
+        self._steps[run.trial] = run, called
+        return self._stepped(run, called)
+
+    def _stepped(self, run: Run, steps: Iterator[Any]) -> Answer:
+        with inside(run):
+            evaluation = next_step(steps, self._maximize)
+        return Answer(Kind.ENDED) if evaluation is None else Answer(Kind.YIELDED, evaluation)
+
+    def close(self, trials: Collection[int], seconds: float) -> None:
+        """For as long as they take."""
+        for trial in trials:
+            if trial not in self._steps:
+                continue
+            run, steps = self._steps.pop(trial)
+            try:
+                with inside(run):
+                    getattr(steps, "close", lambda: None)()
+            except (Exception, SystemExit) as error:
+                warn_of_closing(trial, f"raised {error!r}")
+
+    def process_of(self, trial: int) -> int:
+        return os.getpid()
+
+    def tell_to_end(self, trial: int) -> None:
+        """Nobody can."""
+
+    def kill(self, trial: int) -> None:
+        """What was interrupted is closed."""
+        self._next = None
+        self.close([trial], 0.0)
+
+
+def warn_of_closing(trial: int, what: str) -> None:
+    logger.warning("trial %d: while it was closed the objective %s", trial, what)

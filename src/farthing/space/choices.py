@@ -1,0 +1,216 @@
+"""Parameters with levels that are listed: a grid in order, or options without one.
+
+Options may be any objects. They are told apart by type and equality, and files know them by their index. The
+translating methods are there for `Space`; see `parameters` for value, place and u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from farthing.space.parameters import Array, Integer, LevelledParameter, Real, When
+from farthing.values import finite, is_number, same, whole
+
+SHOWN_OPTIONS = 12
+
+
+class _OptionIndex:
+    """Where each option is, by hash where it has one."""
+
+    def __init__(self, options: Sequence[object]) -> None:
+        self.options: list[object] = []
+        self._hashed: dict[object, int] = {}
+        self._scanned: list[int] = []
+        self.duplicate: tuple[int, int] | None = None
+        for i, option in enumerate(options):
+            earlier = self.find(option)
+            if earlier is not None and self.duplicate is None:
+                self.duplicate = earlier, i
+            self.options.append(option)
+            self._add(option, i)
+
+    def _add(self, option: object, i: int) -> None:
+        try:
+            taken = self._hashed.setdefault((type(option), option), i) != i
+        except TypeError:
+            taken = True
+        # (1,) and (True,) share a hash but not their types; a NaN is not found by hash
+        if taken or (isinstance(option, float) and option != option):
+            self._scanned.append(i)
+
+    def find(self, option: object) -> int | None:
+        try:
+            i = self._hashed.get((type(option), option))
+        except TypeError:
+            i = None
+        if i is not None and same(self.options[i], option):
+            return i
+        return next((i for i in self._scanned if same(self.options[i], option)), None)
+
+
+class _Options(LevelledParameter):
+    """What `Ordered` and `Choice` share: a tuple of objects, found by type and equality, stored by index."""
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _listed(self, name: str, given: object) -> tuple[Any, ...]:
+        if isinstance(given, (str, bytes, Mapping, AbstractSet)) or not isinstance(given, Iterable):
+            raise self._refuse(f"{name} must be a list or tuple, in a fixed order, got {given!r}")
+        items = tuple(given)
+        if not items:
+            raise self._refuse(f"{name} must hold at least one, got none")
+        return items
+
+    def _check_distinct(self, name: str) -> None:
+        if self._index.duplicate is not None:
+            first, second = self._index.duplicate
+            raise self._refuse(f"{name} must differ, got {self.items[second]!r} at positions {first} and {second}")
+
+    @cached_property
+    def _index(self) -> _OptionIndex:
+        return _OptionIndex(self.items)
+
+    @property
+    def levels(self) -> int:
+        """How many values there are."""
+        return len(self.items)
+
+    @property
+    def accepted(self) -> str:
+        """What is a value of this parameter, in words."""
+        shown = ", ".join(repr(item) for item in self.items[:SHOWN_OPTIONS])
+        more = len(self.items) - SHOWN_OPTIONS
+        return f"one of {shown}" + (f" and {more} more" if more > 0 else "")
+
+    def find(self, value: object) -> int | None:
+        """The index of a value, or None when it is not one of this parameter's."""
+        found = self._index.find(value)
+        if found is None and isinstance(value, np.generic):
+            return self._index.find(value.item())
+        return found
+
+    def value(self, place: int) -> Any:
+        """The option object at an index."""
+        return self.items[place]
+
+    def store(self, place: int) -> int:
+        """The index in a JSON file: the index itself."""
+        return place
+
+    def load(self, stored: object) -> int | None:
+        """The inverse of `store`, None when the file holds something else."""
+        number = whole(stored)
+        return number if number is not None and 0 <= number < len(self.items) else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ordered(_Options):
+    """A grid of values in order.
+
+    Numbers must rise or fall strictly and are as far apart for the model as their values are (their logs with
+    `log=True`); anything else is evenly spaced by rank.
+
+    >>> Ordered([16, 32, 64, 128], log=True)
+    Ordered([16, 32, 64, 128], log=True)
+    """
+
+    values: Sequence[Any]
+    _: KW_ONLY
+    log: bool = False
+    when: When | None = None
+
+    def __post_init__(self) -> None:
+        self._check_options()
+        items = self._listed("values", self.values)
+        plain = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
+        self._set(values=plain)
+        if self.numeric:
+            self._check_numbers()
+        elif self.log:
+            raise self._refuse(f"log=True needs numbers, got {list(plain)!r}")
+        else:
+            self._check_distinct("values")
+
+    def _check_numbers(self) -> None:
+        if None in [finite(value) for value in self.values]:
+            raise self._refuse(f"values must be finite, got {list(self.values)!r}")
+        numbers = np.array(self.values, dtype=np.float64)
+        if not ((numbers[1:] > numbers[:-1]).all() or (numbers[1:] < numbers[:-1]).all()):
+            raise self._refuse(
+                f"numbers must rise or fall strictly, got {list(self.values)!r}; "
+                "for options without an order use Choice"
+            )
+        if self.log and min(self.values) <= 0:
+            raise self._refuse(f"log=True needs values above 0, got {min(self.values)!r}")
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The values, first to last."""
+        return tuple(self.values)
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Whether all values are plain numbers."""
+        return all(type(value) in (int, float) for value in self.values)
+
+    @cached_property
+    def _by_number(self) -> dict[float, int]:
+        return {value: i for i, value in enumerate(self.values)}
+
+    def find(self, value: object) -> int | None:
+        """The index of a value, or None; 32.0 finds 32 in a grid of numbers."""
+        if not self.numeric:
+            return super().find(value)
+        return self._by_number.get(value) if is_number(value) else None  # type: ignore[call-overload]
+
+    @cached_property
+    def positions(self) -> Array:
+        """Where the model sees each level, from 0 for the first to 1 for the last.
+
+        >>> Ordered([1, 2, 5]).positions.tolist()
+        [0.0, 0.25, 1.0]
+        """
+        if self.levels == 1:
+            return np.array([0.5])
+        if not self.numeric:
+            return np.linspace(0.0, 1.0, self.levels)
+        numbers = np.array(self.values, dtype=np.float64)
+        v = np.log(numbers) if self.log else numbers / 4  # a quarter, so that no difference overflows
+        return np.asarray((v - v[0]) / (v[-1] - v[0]), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Choice(_Options):
+    """One of several options without an order: any objects, hashable or not.
+
+    Options are told apart by type and equality, so 1, 1.0 and True are three of them.
+
+    >>> Choice(["gbtree", "dart"])
+    Choice(['gbtree', 'dart'])
+    """
+
+    options: Sequence[Any]
+    _: KW_ONLY
+    when: When | None = None
+
+    def __post_init__(self) -> None:
+        self._check_options()
+        self._set(options=self._listed("options", self.options))
+        self._check_distinct("options")
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """The options, first to last."""
+        return tuple(self.options)
+
+
+Discrete: TypeAlias = Integer | Ordered | Choice
+Parameter: TypeAlias = Real | Integer | Ordered | Choice

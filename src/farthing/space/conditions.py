@@ -1,0 +1,243 @@
+"""Conditions: which parameters have an effect, and how many configurations that leaves.
+
+A `when` makes its parameter the child of those it names. Parents have levels, children may be of any kind,
+and no parameter is its own ancestor. Going through the columns with every parent before its children therefore
+decides for each in turn whether it is active.
+
+p     number of parameters; a column j is a parameter by its position, levels are (n, p)
+key   one place per parameter, None where inactive; while it is being filled, None where not yet known
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farthing.errors import InvalidSpace
+from farthing.space.choices import Parameter
+from farthing.space.parameters import Levels, Real
+
+Key: TypeAlias = tuple[float | int | None, ...]
+Mask: TypeAlias = NDArray[np.bool_]
+Wanted: TypeAlias = tuple[int, frozenset[int]]
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names for a message.
+
+    >>> print(quoted(["eta", "depth"]))
+    'eta', 'depth'
+    """
+    return ", ".join(map(repr, names))
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A conjunction: each parameter named is active and at one of the levels wanted.
+
+    >>> Clause(((0, frozenset({1, 2})),)).holds([2, None])
+    True
+    """
+
+    wanted: tuple[Wanted, ...]
+
+    def holds(self, key: Sequence[float | int | None]) -> bool:
+        """Whether a key meets the clause."""
+        return all(key[j] in levels for j, levels in self.wanted)
+
+    def holds_in(self, levels: Levels, active: Mask) -> Mask:
+        """Which rows (n,) of levels (n, p) meet the clause."""
+        found = np.ones(len(levels), dtype=np.bool_)
+        for j, wanted in self._arrays:
+            found &= active[:, j] & np.isin(levels[:, j], wanted)
+        return found
+
+    @cached_property
+    def _arrays(self) -> list[tuple[int, Levels]]:
+        return [(j, np.array(sorted(levels), dtype=np.int64)) for j, levels in self.wanted]
+
+
+class Conditions:
+    """The graph that the `when` of all parameters draws, from parents to children.
+
+    >>> from farthing.space.choices import Choice
+    >>> conditions = Conditions({"eta": Real(0, 1, when={"kind": "b"}), "kind": Choice(["a", "b"])})
+    >>> conditions.order, conditions.holds(0, [None, 1])
+    ((1, 0), True)
+    """
+
+    def __init__(self, params: Mapping[str, Parameter]) -> None:
+        self._names = tuple(params)
+        self._list = tuple(params.values())
+        self.when = tuple(
+            self.clause(f"parameter {name!r}: when", param.when) if param.when else None
+            for name, param in params.items()
+        )
+        self.order = self._sorted_by_parents()
+        self._conditional = tuple((j, when) for j in self.order if (when := self.when[j]))
+
+    # Building clauses
+
+    def clause(self, who: str, partial: Mapping[str, object]) -> Clause:
+        """The clause of a partial configuration, or `InvalidSpace` naming who asked for nonsense."""
+        return Clause(tuple(self._wanted(who, name, value) for name, value in partial.items()))
+
+    def clauses(self, who: str, partials: Iterable[Mapping[str, object]]) -> tuple[Clause, ...]:
+        """The clauses of several partial configurations."""
+        given = list(partials)
+        for i, partial in enumerate(given):
+            if not isinstance(partial, Mapping) or not partial:
+                raise InvalidSpace(f"{who}[{i}] must map names to values, as {{'depth': 3}}, got {partial!r}")
+        return tuple(self.clause(f"{who}[{i}]", partial) for i, partial in enumerate(given))
+
+    def _wanted(self, who: str, name: str, value: object) -> Wanted:
+        if name not in self._names:
+            raise InvalidSpace(f"{who} refers to unknown parameter {name!r}; parameters are {quoted(self._names)}")
+        column = self._names.index(name)
+        param = self._list[column]
+        if isinstance(param, Real):
+            raise InvalidSpace(f"{who} refers to {name!r}, a Real; accepted: the name of a Choice, Ordered or Integer")
+        several = isinstance(value, AbstractSet)
+        values = list(value) if isinstance(value, AbstractSet) else [value]
+        if not values:
+            raise InvalidSpace(f"{who} names no value of {name!r}; accepted: {param.accepted}")
+        levels = set()
+        for one in values:
+            level = param.find(one)
+            if level is None:
+                hint = "" if several or not isinstance(one, (list, tuple, range)) else ", or a set of them"
+                raise InvalidSpace(f"{who} wants {name!r} to be {one!r}; accepted: {param.accepted}{hint}")
+            levels.add(level)
+        return column, frozenset(levels)
+
+    # The graph
+
+    def _parents(self, j: int) -> tuple[Wanted, ...]:
+        when = self.when[j]
+        return when.wanted if when else ()
+
+    def _sorted_by_parents(self) -> tuple[int, ...]:
+        """Columns in the order given, but every parent before its children."""
+        order: list[int] = []
+
+        def visit(j: int, path: tuple[int, ...]) -> None:
+            if j in path:
+                cycle = " -> ".join(self._names[i] for i in (*path[path.index(j) :], j))
+                raise InvalidSpace(
+                    f"parameter {self._names[j]!r}: when must not lead back to the parameter, got {cycle}"
+                )
+            if j not in order:
+                for parent, _ in self._parents(j):
+                    visit(parent, (*path, j))
+                order.append(j)
+
+        for j in range(len(self._names)):
+            visit(j, ())
+        return tuple(order)
+
+    def holds(self, j: int, key: Sequence[float | int | None]) -> bool:
+        """Whether column j is active, given a key that is filled in for its parents."""
+        when = self.when[j]
+        return when is None or when.holds(key)
+
+    def active(self, levels: Levels) -> Mask:
+        """Which parameters (n, p) are active at levels (n, p)."""
+        active = np.ones(levels.shape, dtype=np.bool_)
+        for j, when in self._conditional:
+            active[:, j] = when.holds_in(levels, active)
+        return active
+
+    def in_words(self, j: int) -> str:
+        """When column j is used, for a message."""
+        parts = []
+        for parent, levels in self._parents(j):
+            values = [repr(self._list[parent].value(i)) for i in sorted(levels)]
+            parts.append(f"{self._names[parent]!r} is {' or '.join(values)}")
+        return " and ".join(parts)
+
+    # Counting and walking
+
+    @cached_property
+    def size(self) -> int | None:
+        """How many keys there are, None if a Real can be active.
+
+        Groups of parameters that no condition links multiply. Within a group a walk over the parents counts,
+        taking together levels that no condition tells apart; the cost grows with the product of what is left.
+        """
+        total = 1
+        for group in self._linked():
+            count = self._count(group, [None] * len(self._list))
+            if count is None:
+                return None
+            total *= count
+        return total
+
+    def _linked(self) -> list[list[int]]:
+        """Columns in groups that conditions connect, parents first within each."""
+        group = {j: {j} for j in self.order}
+        for j in self.order:
+            for parent, _ in self._parents(j):
+                merged = group[j] | group[parent]
+                group.update(dict.fromkeys(merged, merged))
+        parents = {parent for j in self.order for parent, _ in self._parents(j)}
+        order = sorted(self.order, key=lambda j: j not in parents)  # stable: parents stay sorted
+        distinct = {min(members): members for members in group.values()}
+        return [[j for j in order if j in distinct[first]] for first in sorted(distinct)]
+
+    def _count(self, group: Sequence[int], key: list[float | int | None]) -> int | None:
+        if not group:
+            return 1
+        j, rest = group[0], group[1:]
+        key[j] = None
+        if not self.holds(j, key):
+            return self._count(rest, key)
+        if isinstance(self._list[j], Real):
+            return None
+        total = 0
+        for level, times in self._alike[j]:
+            key[j] = level
+            count = self._count(rest, key)
+            if count is None:
+                return None
+            total += times * count
+        return total
+
+    @cached_property
+    def _alike(self) -> list[list[tuple[int, int]]]:
+        """Per parameter, the levels that no condition tells apart, as (one of them, how many)."""
+        named: list[list[frozenset[int]]] = [[] for _ in self._list]
+        for child in self.order:
+            for parent, wanted in self._parents(child):
+                named[parent].append(wanted)
+        return [_classes(sets, param.levels or 0) for sets, param in zip(named, self._list, strict=True)]
+
+    def walk(self) -> Iterator[Key]:
+        """All keys of a finite space, lazily, the last parameter fastest."""
+        return self._walk(0, [None] * len(self._list))
+
+    def _walk(self, depth: int, key: list[float | int | None]) -> Iterator[Key]:
+        if depth == len(self.order):
+            yield tuple(key)
+            return
+        j = self.order[depth]
+        key[j] = None
+        for level in range(self._list[j].levels or 0) if self.holds(j, key) else [None]:
+            key[j] = level
+            yield from self._walk(depth + 1, key)
+
+
+def _classes(conditions: Sequence[frozenset[int]], levels: int) -> list[tuple[int, int]]:
+    seen: dict[tuple[bool, ...], tuple[int, int]] = {}
+    named = sorted(frozenset[int]().union(*conditions))
+    for level in named:
+        sign = tuple(level in wanted for wanted in conditions)
+        first, times = seen.get(sign, (level, 0))
+        seen[sign] = first, times + 1
+    unnamed = [(-1, levels - len(named))] if levels > len(named) else []  # -1 meets no condition
+    return [*seen.values(), *unnamed]

@@ -1,0 +1,280 @@
+"""The unit cube of a list of parameters: which levels its points stand for, and what a model sees of them.
+
+p   number of parameters; unit coordinates are u (p,) or U (n, p) in [0, 1], one per parameter
+f   number of feature columns, the model's view of a configuration: features (n, f)
+key one hashable tuple per configuration: the float of a `Real`, the level's index of the others, None where
+    inactive
+
+Inactive parameters sit at one fixed point, so configurations that differ only in what has no effect are one
+point to every model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from farthing.errors import InvalidArgument
+from farthing.space.choices import Choice, Discrete, Ordered, Parameter
+from farthing.space.conditions import Conditions, Key, Mask
+from farthing.space.parameters import Array, Integer, Levels, Real
+
+ALL_LEVELS = 12  # a parameter with more levels than this is searched by jumps,
+ALL_OPTIONS = 64  # a choice, in which no option is near another, only with more than this
+
+
+class UnitCube:
+    """Parameters as columns of the unit cube; `Space` adds configurations and what must not be proposed.
+
+    >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).snap([[0.3, 0.3]]).tolist()
+    [[0.3, 0.375]]
+    """
+
+    def __init__(self, params: Mapping[str, Parameter]) -> None:
+        self._params = dict(params)
+        self._names = tuple(params)
+        self._list = tuple(params.values())
+        self._conditions = Conditions(params)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Precompute what every call on arrays needs: these run inside the search for the next proposal."""
+        self._bins = np.array([float(param.levels or 1) for param in self._list])
+        self._real = np.array([isinstance(param, Real) for param in self._list])
+        self._log_integers = tuple(
+            (j, param) for j, param in enumerate(self._list) if isinstance(param, Integer) and param.log
+        )
+        # Then snapped coordinates, features and gradients are the coordinates themselves: no need to look at levels.
+        self._continuous = all(isinstance(param, Real) and not param.when for param in self._list)
+        widths = [param.levels if _is_one_hot(param) else 1 for param in self._list]
+        self._groups = np.repeat(np.arange(len(self._list)), np.array(widths))
+        self._groups.flags.writeable = False
+        self._start = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+        # Real and Integer columns are their unit coordinates; the others are filled in one by one.
+        self._plain = np.array([isinstance(param, (Real, Integer)) for param in self._list])
+        self._special = tuple((j, param) for j, param in enumerate(self._list) if isinstance(param, (Ordered, Choice)))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def levels(self) -> tuple[int | None, ...]:
+        """How many values each parameter has, None for a `Real`.
+
+        >>> UnitCube({"a": Real(0, 1), "b": Integer(1, 3)}).levels
+        (None, 3)
+        """
+        return tuple(param.levels for param in self._list)
+
+    @property
+    def groups(self) -> NDArray[np.intp]:
+        """For each feature column (f,), the parameter it belongs to.
+
+        Columns of one parameter share one length-scale. For a choice of k options that makes the kernel a
+        function of whether two options are equal: exchangeable between options, with one thing to learn
+        instead of k.
+
+        >>> UnitCube({"a": Choice(["x", "y", "z"]), "b": Real(0, 1)}).groups.tolist()
+        [0, 0, 0, 1]
+        """
+        return self._groups
+
+    @property
+    def ratios(self) -> Array:
+        """For each feature column (f,), the ratio of the largest to the smallest value, 1 where that says nothing.
+
+        It belongs to columns that are linear in a positive number: 1 + x (ratio - 1) is then proportional to the value,
+        so models can speak of its logarithm. Log scales already are one, and choices have none.
+
+        >>> UnitCube({"depth": Real(1, 16), "rate": Real(1e-5, 1, log=True), "drop": Real(0, 1)}).ratios.tolist()
+        [16.0, 1.0, 1.0]
+        """
+        by_param = np.array([_ratio(param) for param in self._list])
+        return np.asarray(by_param[self._groups])
+
+    # Keys and coordinates
+
+    def keys(self, U: ArrayLike) -> list[Key]:
+        """The keys of the configurations at unit coordinates (n, p).
+
+        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).keys([[0.5, 0.0], [1.0, 1.0]])
+        [(0.5, 0), (1.0, 3)]
+        """
+        rows, levels, active = self._locate(U)
+        columns: list[list[Any]] = []
+        for j, param in enumerate(self._list):
+            places = param.places(rows[:, j]) if isinstance(param, Real) else levels[:, j].tolist()
+            if not active[:, j].all():
+                places = [place if used else None for place, used in zip(places, active[:, j].tolist(), strict=True)]
+            columns.append(places)
+        return list(zip(*columns, strict=True))
+
+    def _unit(self, key: Key) -> Array:
+        """Unit coordinates (p,) of a key: numbers one by one, as arrays cost more than so few of them."""
+        places: Any = zip(self._list, key, strict=True)
+        return np.array([0.5 if place is None else param.unit(place) for param, place in places])
+
+    def _units(self, keys: Sequence[Key]) -> Array:
+        """Unit coordinates (n, p) of several keys, the same to the last bit."""
+        U = np.full((len(keys), len(self._list)), 0.5)  # (n, p)
+        for j, param in enumerate(self._list):
+            rows = [i for i, key in enumerate(keys) if key[j] is not None]
+            places: list[Any] = [keys[i][j] for i in rows]
+            U[rows, j] = param.units(places)
+        return U
+
+    def _clipped(self, U: ArrayLike) -> Array:
+        """Rows (n, p) within the cube, or `InvalidArgument` if they have another shape."""
+        given = np.asarray(U, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != len(self._list):
+            raise InvalidArgument(f"unit coordinates must have shape (n, {len(self._list)}), got {given.shape}")
+        return np.clip(given, 0.0, 1.0)
+
+    def _locate(self, U: ArrayLike) -> tuple[Array, Levels, Mask]:
+        """Rows within the cube, the level of each coordinate (0 for a Real), which are active; (n, p)."""
+        rows = self._clipped(U)
+        levels = np.minimum(np.floor(rows * self._bins), self._bins - 1).astype(np.int64)
+        for j, param in self._log_integers:
+            levels[:, j] = param.log_levels(rows[:, j])
+        return rows, levels, self._conditions.active(levels)
+
+    def _snapped(self, rows: Array, levels: Levels, active: Mask) -> Array:
+        snapped = (levels + 0.5) / self._bins
+        for j, param in self._log_integers:
+            snapped[:, j] = param.log_centres(levels[:, j])
+        return np.where(active, np.where(self._real, rows, snapped), 0.5)
+
+    def snap(self, U: ArrayLike) -> Array:
+        """Coordinates (n, p) at their canonical places: bin centres, active Reals as they are, inactive 0.5.
+
+        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).snap([[0.3, 0.3]]).tolist()
+        [[0.3, 0.375]]
+        """
+        return self._clipped(U) if self._continuous else self._snapped(*self._locate(U))
+
+    def active(self, U: ArrayLike) -> Mask:
+        """Which parameters (n, p) have an effect.
+
+        >>> drop = Real(0, 0.5, when={"booster": "dart"})
+        >>> cube = UnitCube({"booster": Choice(["gbtree", "dart"]), "drop": drop})
+        >>> cube.active([[0.0, 0.5], [1.0, 0.5]]).tolist()
+        [[True, False], [True, True]]
+        """
+        return self._locate(U)[2]
+
+    # What the model sees
+
+    def features(self, U: ArrayLike) -> Array:
+        """What a kernel sees (n, f) of unit coordinates (n, p).
+
+        A Real or Integer is one column, its snapped coordinate; an Ordered one column, its position by value.
+        A Choice has one column per option, 1/sqrt(2) for the chosen one and 0 else, so that different options
+        are at distance 1; with two options one column of 0 or 1 says the same. Inactive parameters are at
+        0.5, or at the centroid of the options.
+
+        >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b", "c"])})
+        >>> cube.features([[0.3, 0.0], [0.3, 1.0]]).round(2).tolist()
+        [[0.3, 0.71, 0.0, 0.0], [0.3, 0.0, 0.0, 0.71]]
+        """
+        if self._continuous:
+            return self._clipped(U)
+        rows, levels, active = self._locate(U)
+        F = np.zeros((len(rows), len(self._groups)))  # (n, f)
+        F[:, self._start[self._plain]] = self._snapped(rows, levels, active)[:, self._plain]
+        for j, param in self._special:
+            column, used = self._start[j], active[:, j]
+            if _is_one_hot(param):
+                hot = np.arange(param.levels) == levels[:, j, np.newaxis]
+                block = np.where(used[:, np.newaxis], hot, 1 / param.levels) / math.sqrt(2)
+                F[:, column : column + param.levels] = block
+            else:
+                seen = param.positions[levels[:, j]] if isinstance(param, Ordered) else levels[:, j]
+                F[:, column] = np.where(used, seen, 0.5)
+        return F
+
+    def coordinates(self, F: ArrayLike) -> Array:
+        """Unit coordinates (n, p) that have the features F (n, f): the way back from what a model sees.
+
+        >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b", "c"])})
+        >>> cube.coordinates(cube.features([[0.3, 0.9]])).round(2).tolist()
+        [[0.3, 0.83]]
+        """
+        seen = np.asarray(F, dtype=np.float64)
+        U = seen[:, self._start]
+        for j, param in self._special:
+            column = self._start[j]
+            if _is_one_hot(param):
+                levels = np.argmax(seen[:, column : column + param.levels], axis=1)
+            else:
+                positions = param.positions if isinstance(param, Ordered) else np.arange(2.0)
+                levels = np.argmin(np.abs(seen[:, column, None] - positions), axis=1)
+            U[:, j] = (levels + 0.5) / param.levels
+        return self.snap(U)
+
+    @property
+    def real_columns(self) -> NDArray[np.intp]:
+        """The feature columns that belong to a `Real`: the only ones along which a gradient is followed."""
+        return np.asarray(self._start[self._real])
+
+    def pull(self, U: ArrayLike, G: ArrayLike) -> Array:
+        """Gradients (n, p) by unit coordinate from gradients G (n, f) by feature: 0 but for active Reals.
+
+        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).pull([[0.3, 0.3]], [[2.0, 5.0]]).tolist()
+        [[2.0, 0.0]]
+        """
+        if self._continuous:
+            return np.array(G, dtype=np.float64)
+        columns = np.asarray(G, dtype=np.float64)[:, self._start]
+        return np.where(self.active(U) & self._real, columns, 0.0)
+
+    def neighbours(self, u: ArrayLike) -> Array:
+        """Snapped rows (m, p) that differ from u (p,) in one active parameter with levels; m may be 0.
+
+        All other levels of a parameter with few (12, or 64 for a Choice), otherwise jumps of 1, 2, 4, ...
+        levels. Children that such a move makes active start in the middle of their range.
+
+        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).neighbours([0.3, 0.125]).tolist()
+        [[0.3, 0.375], [0.3, 0.625], [0.3, 0.875]]
+        """
+        rows, levels, active = self._locate(np.asarray(u, dtype=np.float64)[np.newaxis])
+        row = self._snapped(rows, levels, active)
+        blocks = [np.empty((0, len(self._list)))]
+        for j, param in enumerate(self._list):
+            if isinstance(param, Real) or not active[0, j]:
+                continue
+            moves = _moves(param, int(levels[0, j]))
+            block = np.repeat(row, len(moves), axis=0)
+            block[:, j] = param.units(moves)
+            blocks.append(block)
+        return self.snap(np.concatenate(blocks))
+
+
+def _is_one_hot(param: Parameter) -> TypeGuard[Choice]:
+    return isinstance(param, Choice) and param.levels > 2
+
+
+def _ratio(param: Parameter) -> float:
+    """Largest over smallest value where the feature is linear in it: bins of integers reach half a step further."""
+    match param:
+        case Real(low, high, log=False):
+            return high / low if low > 0 else 1.0
+        case Integer(log=False):
+            low, high = param.low - param.step / 2, param.value(param.levels - 1) + param.step / 2
+            return high / low if low > 0 else 1.0
+        case Ordered(log=False) if param.numeric and param.levels > 1:
+            first, last = float(param.values[0]), float(param.values[-1])
+            return last / first if min(first, last) > 0 else 1.0
+        case _:
+            return 1.0
+
+
+def _moves(param: Discrete, level: int) -> list[int]:
+    """The levels that one step of a local search may try from a level."""
+    if param.levels <= (ALL_OPTIONS if isinstance(param, Choice) else ALL_LEVELS):
+        return [other for other in range(param.levels) if other != level]
+    jumps = [2**i for i in range(param.levels.bit_length())]
+    return [other for jump in jumps for other in (level - jump, level + jump) if 0 <= other < param.levels]

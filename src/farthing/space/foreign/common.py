@@ -1,0 +1,129 @@
+"""What all foreign spaces share: knowing a thing by its class, and making parameters of lists and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from farthing.errors import InvalidSpace
+from farthing.space.choices import Choice, Ordered, Parameter
+from farthing.space.parameters import Integer, Real
+from farthing.values import finite
+
+Partials = list[dict[str, object]]  # partial configurations, for `forbid`
+
+LISTED = "a list of options"
+MAX_STEPS = 1000  # values of a float with a step, which become a list
+SHOWN = 200  # characters of a thing in a message
+FEWEST_IN_ORDER = 3  # two numbers in a list are as likely a switch as a scale
+
+
+def kinds(thing: object, package: str) -> set[str]:
+    """The names of a thing's classes that come from a package, its own or inherited.
+
+    >>> from collections import OrderedDict
+    >>> kinds(OrderedDict(), "collections")
+    {'OrderedDict'}
+    """
+    return {cls.__name__ for cls in type(thing).__mro__ if cls.__module__.partition(".")[0] == package}
+
+
+def shown(thing: object) -> str:
+    """A thing for a message: its repr, cut where it is long.
+
+    >>> len(shown(list(range(1000))))
+    203
+    """
+    text = repr(thing)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def no_counterpart(thing: object, accepted: str) -> InvalidSpace:
+    """The error for a foreign thing that Farthing cannot say."""
+    return InvalidSpace(f"{shown(thing)} has no counterpart here; accepted: {accepted}")
+
+
+@contextmanager
+def naming(name: object) -> Iterator[None]:
+    """Errors of one parameter, with its name."""
+    try:
+        yield
+    except InvalidSpace as error:
+        raise InvalidSpace(f"parameter {name!r}: {error}") from None
+
+
+# Lists
+
+
+def listed(options: Sequence[Any], *, in_order: bool = False) -> Parameter:
+    """`Ordered` for at least three numbers that rise or fall, and for what is said to be in order; else `Choice`.
+
+    >>> listed([1, 10, 100]), listed([3, 2, 1]), listed([1, 3, 2]), listed([5])
+    (Ordered([1, 10, 100], log=True), Ordered([3, 2, 1]), Choice([1, 3, 2]), Choice([5]))
+    """
+    if _rising_or_falling(options) and (in_order or len(options) >= FEWEST_IN_ORDER):
+        return Ordered(options, log=even_in_ratio(options))
+    return Ordered(options) if in_order else Choice(options)
+
+
+def _rising_or_falling(options: Sequence[Any]) -> bool:
+    numeric = all(type(option) in (int, float) or isinstance(option, np.number) for option in options)
+    numbers = [finite(option) for option in options] if numeric else [None]
+    if len(numbers) < 2 or None in numbers:
+        return False
+    steps = np.sign(np.diff(np.array(numbers, dtype=np.float64) / 2))  # halved, so that no difference overflows
+    return bool(abs(steps.sum()) == len(steps))
+
+
+def even_in_ratio(options: Sequence[float]) -> bool:
+    """Whether positive numbers in order are spaced more evenly in their logs than in themselves.
+
+    >>> even_in_ratio([1, 10, 100]), even_in_ratio([1, 2, 3]), even_in_ratio([0, 1, 10])
+    (True, False, False)
+    """
+    numbers = np.array([float(option) for option in options])
+    if numbers.min() <= 0:
+        return False
+
+    def unevenness(v: np.ndarray[Any, Any]) -> float:
+        gaps = np.abs(np.diff(v))
+        return float(np.std(gaps) / np.mean(gaps))
+
+    # Equal but for rounding is a tie, and a tie is not log.
+    return unevenness(np.log(numbers)) < unevenness(numbers / numbers.max()) - 1e-9
+
+
+# Bounds
+
+
+def real(low: Any, high: Any, *, log: bool = False) -> Parameter:
+    """A `Real`, or a constant where the bounds meet.
+
+    >>> real(0, 1), real(2.0, 2.0)
+    (Real(0.0, 1.0), Choice([2.0]))
+    """
+    if finite(low) is not None and low == high:
+        return Choice([float(low)])
+    return Real(low, high, log=log)
+
+
+def integer(low: Any, high: Any, *, log: bool = False, step: int = 1) -> Parameter:
+    """An `Integer`, or a constant where the bounds meet.
+
+    >>> integer(1, 9, step=2), integer(4, 4)
+    (Integer(1, 9, step=2), Choice([4]))
+    """
+    if finite(low) is not None and low == high:
+        return Choice([int(low)])
+    return Integer(low, high, log=log, step=step)
+
+
+def stepped(values: Callable[[int], float], count: int, *, log: bool = False) -> Parameter:
+    """A float with a step: `Ordered`, for there is no `Real` with steps."""
+    if count > MAX_STEPS:
+        raise InvalidSpace(f"a float with a step may have at most {MAX_STEPS} values, got {count}; leave the step out")
+    numbers = [float(values(i)) for i in range(count)]
+    return Ordered(numbers, log=log) if count > 1 else Choice(numbers)

@@ -1,0 +1,175 @@
+"""Cost as a sum of operation counts with prices that are not negative.
+
+Symbols and shapes
+    Phi    (n, k)  features, each the count of what one part of the program does; a column of ones is added
+    c      (n,)    costs;  b = log c
+    theta  (k + 1,) prices >= 0;  cost = Phi theta
+    share_j        theta_j mean(phi_j) / (geometric mean of c): about the part of the cost that feature j explains
+
+The features of Lee et al., "Cost-aware Bayesian Optimization" (CArBO, arXiv 2003.10870), section 6, for a network of
+layer sizes n_1 .. n_k, convolutions of kernel size r and channels m_1 .. m_k on an I x I image of c colours, pooled
+by the ratios p_1 .. p_k (the dense layers after them start with I^2 p_k m_k):
+
+    phi_quad   = n_1 n_2 + ... + n_{k-1} n_k                          matrix products
+    phi_linear = n_1 + ... + n_k                                      activations, normalisation
+    phi_conv   = I^2 r^2 c m_1 + sum_i I^2 r^2 m_i m_{i+1}            convolutions
+    phi_pool   = sum_i I^2 p_i m_i                                    pooling
+
+Prices minimise Huber's loss of the log errors r = log c - log(Phi theta), so that relative errors count and one odd
+timing does not, with a term SHARE_STRENGTH sum_j (share_j - 1 / (k + 1))^2 that splits the cost evenly where the data
+cannot tell. It is stationary where non-negative least squares on costs returns the theta that gave its row weights,
+
+    omega = v r / (chat (c - chat)) = v / chat^2 * r / (exp(r) - 1),     chat = Phi theta, v the Huber weights of r
+
+(v r / chat = omega (c - chat) is the pull of one row), which is iterated from the median cost on. `predict` gives the
+mean log(Phi theta) and the variance of the log cost that one evaluation will be seen to have: s^2 (1 + u), with s^2
+that of the log errors and u the leverage of phi / (phi . theta).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.special import exprel
+
+from farthing.errors import InvalidArgument
+from farthing.numerics.linalg import cholesky, forward
+from farthing.surrogates.cost.lines import (
+    NOISE_STRENGTH,
+    deleted_square,
+    huber_weights,
+    log_student,
+    residual_scale,
+    student_spread,
+)
+from farthing.surrogates.cost.log_cost import logs
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+SHARE_STRENGTH = 1e-3
+ITERATIONS, TOLERANCE = 30, 1e-6
+SMALLEST = 1e-12  # of the mean cost: what a prediction of nothing counts as
+
+
+def phi_quad(layers: Sequence[float], *, epochs: float = 1.0) -> float:
+    """n_1 n_2 + n_2 n_3 + ... + n_{k-1} n_k: the products of a dense network with these layer sizes.
+
+    >>> phi_quad([10, 20, 5])
+    300.0
+    """
+    return float(epochs) * float(sum(a * b for a, b in pairwise(layers)))
+
+
+def phi_linear(layers: Sequence[float], *, epochs: float = 1.0) -> float:
+    """n_1 + ... + n_k: the activations of a dense network.
+
+    >>> phi_linear([10, 20, 5])
+    35.0
+    """
+    return float(epochs) * float(sum(layers))
+
+
+def phi_conv(image: float, kernel: float, colours: float, channels: Sequence[float], *, epochs: float = 1.0) -> float:
+    """I^2 r^2 (c m_1 + m_1 m_2 + ... + m_{k-1} m_k): convolutions of r x r on an I x I image of c colours.
+
+    >>> phi_conv(28, 3, 1, [8, 16])
+    959616.0
+    """
+    return float(image) ** 2 * float(kernel) ** 2 * phi_quad([colours, *channels], epochs=epochs)
+
+
+def phi_pool(image: float, ratios: Sequence[float], channels: Sequence[float], *, epochs: float = 1.0) -> float:
+    """I^2 (p_1 m_1 + ... + p_k m_k): pooling by the ratios p.
+
+    >>> phi_pool(28, [1.0, 0.25], [8, 16])
+    9408.0
+    """
+    pooled = sum(p * m for p, m in zip(ratios, channels, strict=True))
+    return float(epochs) * float(image) ** 2 * float(pooled)
+
+
+@dataclass(frozen=True, eq=False)
+class FlopCost:
+    """cost = (Phi, 1) prices."""
+
+    prices: Array  # (k + 1,), the last that of an evaluation as such
+    active: Ints  # (a,) columns with a price
+    units: Array  # (a,) price of those columns at a share of 1
+    L: Array  # (a, a) lower factor of the Gram matrix of the shares
+    noise: float  # variance of log errors
+    least: float  # cost below which no prediction goes
+    residuals: Array  # (n,) log errors
+    leverage: Array  # (n,) u of the observations
+    v: Array  # (n,) their Huber weights
+    scale: float  # s of the log errors
+
+    def predict(self, Phi: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) of log cost at features Phi (m, k)."""
+        rows = _with_one(Phi)
+        cost = np.maximum(rows @ self.prices, self.least)
+        V = forward(self.L, (rows[:, self.active] * self.units / cost[:, None]).T)
+        return np.log(cost), self.noise * (1.0 + np.einsum("ij,ij->j", V, V))
+
+    def log_densities(self) -> Array:
+        """log density (n,) of each log cost given all the others, the model made linear around its prices."""
+        kept = np.maximum(1.0 - self.v * self.leverage, 1e-9)
+        deleted, u = self.residuals / kept, self.leverage / kept
+        square = deleted_square(self.residuals, deleted, u, self.v, self.scale)
+        return log_student(deleted, square, max(NOISE_STRENGTH + len(self.v) - 2.0, 1.0))
+
+
+def fit(Phi: Array, cost: Array) -> FlopCost:
+    """Prices from features Phi (n, k) and costs (n,), n >= 1.
+
+    >>> Phi = np.array([[1.0], [2.0], [4.0], [9.0]])
+    >>> fit(Phi, 3.0 * Phi[:, 0] + 5.0).prices.round(1).tolist()
+    [3.0, 5.0]
+    """
+    rows, b = _with_one(Phi), logs(cost)
+    level = float(b.mean())
+    size = rows.mean(axis=0)
+    A = rows / np.where(size > 0.0, size, 1.0)  # (n, k + 1): the cost is A share, 1 where all is as usual
+    shares, v, scale = _robust_shares(A, b - level)
+    units = np.exp(level) / np.where(size > 0.0, size, 1.0)
+    active = np.flatnonzero(shares * (size > 0.0) > 0.0)
+    relative = A[:, active] / np.maximum(A @ shares, SMALLEST)[:, None]
+    gram = (relative * v[:, None]).T @ relative + SHARE_STRENGTH * np.eye(len(active))
+    L, noise = cholesky(gram), scale**2 * student_spread(len(b))
+    V = forward(L, relative.T)
+    return FlopCost(
+        shares * units, active, units[active], L, noise, SMALLEST * float(np.exp(level)),
+        b - level - np.log(np.maximum(A @ shares, SMALLEST)), np.einsum("ij,ij->j", V, V), v, scale,
+    )  # fmt: skip
+
+
+def _with_one(Phi: Array) -> Array:
+    Phi = np.asarray(Phi, dtype=np.float64)
+    if not np.all(np.isfinite(Phi) & (Phi >= 0.0)):
+        raise InvalidArgument("cost features must be finite and not negative: they count what the program does")
+    return np.column_stack([Phi, np.ones(len(Phi))])
+
+
+def _robust_shares(A: Array, b: Array) -> tuple[Array, Array, float]:
+    """Shares (k + 1,), Huber weights (n,) and scale of the log errors, by reweighted non-negative least squares."""
+    n, k = A.shape
+    prior = np.sqrt(SHARE_STRENGTH)
+    r, c = b - np.median(b), np.exp(b)
+    predicted, scale = np.full(n, np.exp(np.median(b))), np.inf
+    v = np.ones(n)
+    for _ in range(ITERATIONS):
+        before, scale = scale, residual_scale(float(v @ r**2), n)
+        if abs(scale - before) <= TOLERANCE * scale:
+            break
+        v = huber_weights(r, scale)
+        root = np.sqrt(v / np.maximum(exprel(r), 1e-12)) / predicted  # of omega: r / (exp(r) - 1) = 1 / exprel(r)
+        targets = np.append(root * c, np.full(k, prior / k))
+        shares = nnls(np.concatenate([A * root[:, None], prior * np.eye(k)]), targets)[0]
+        predicted = np.maximum(A @ shares, SMALLEST)
+        r = b - np.log(predicted)
+    return np.asarray(shares), v, scale

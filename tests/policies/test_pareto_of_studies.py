@@ -1,0 +1,190 @@
+"""The front of a study: now, and as the ask of an earlier trial saw it."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import farthing as ft
+from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
+from farthing.history import History
+from farthing.policies.pareto import front_of, persistence_of, state_before
+from farthing.record.events import Asked, Budgeted, Told
+from farthing.trial import Outcome, Proposal, Status
+
+SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), rounds=ft.Integer(1, 200, log=True), kind=ft.Choice(["a", "b"]))
+TRIALS = 11
+
+
+def evaluate(config):
+    value = (np.log10(config["rate"]) + 2) ** 2 + config["rounds"] ** -0.5 + 0.3 * (config["kind"] == "a")
+    return float(value), 0.1 + 0.05 * config["rounds"]
+
+
+def tuned(policy="cei", trials=TRIALS, cost=True, **options) -> ft.Study:
+    study = ft.Study(SPACE, ft.Budget(cost=1000.0), policy=policy, seed=5, **options)
+    for _ in range(trials):
+        proposal = study.ask()
+        value, spent = evaluate(proposal.config)
+        study.tell(proposal, value=value, cost=spent if cost else None)
+    return study
+
+
+@pytest.fixture(scope="module")
+def study() -> ft.Study:
+    return tuned()
+
+
+def state(study: ft.Study):
+    return study.space, study._history, study.ledger, np.random.default_rng([study.seed, study._history.asks])
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.U, b.U)
+    np.testing.assert_array_equal(a.log_cost, b.log_cost)
+    np.testing.assert_array_equal(a.log_ei, b.log_ei)
+    assert a.alphas == b.alphas
+    return True
+
+
+def test_a_study_has_a_front_and_the_four_picks_lie_on_it(study):
+    front = study.pareto()
+    assert len(front.U) > 5
+    assert list(front.picks) == ["EI", "EIpu", "EI-cool", "CEI"]
+    for name, pick in front.picks.items():
+        assert front.shortfall(np.array([pick.log_cost]), np.array([pick.log_ei]))[0] <= 0.01, name
+    assert front.picks["EI"].log_ei == pytest.approx(front.log_ei[-1], abs=1e-3)
+    assert front.picks["CEI"].log_ei >= front.picks["EI"].log_ei + np.log(0.3) - 1e-6
+    assert front.picks["CEI"].log_cost <= front.picks["EI"].log_cost + 1e-9
+    best_quotient = np.max(front.log_ei - front.log_cost)
+    assert front.picks["EIpu"].log_ei - front.picks["EIpu"].log_cost == pytest.approx(best_quotient, abs=0.01)
+
+
+def test_looking_changes_nothing_and_gives_the_same_each_time():
+    looked, blind = tuned(trials=7), tuned(trials=7)
+    assert same(looked.pareto(), looked.pareto())
+    assert same(looked.pareto(6), looked.pareto(6))
+    assert looked.ask().config == blind.ask().config
+
+
+@pytest.mark.parametrize(("policy", "name"), [("cei", "CEI"), ("eipu", "EIpu"), ("ei_cool", "EI-cool")])
+def test_the_pick_of_the_policy_is_what_the_study_asks_for_next_and_asked_for_before(policy, name):
+    study = tuned(policy, trials=8)
+    assert SPACE.decode(study.pareto().picks[name].u) == study.ask().config
+    assert SPACE.decode(study.pareto(7).picks[name].u) == study.trials[7].config
+
+
+def test_the_options_of_the_study_s_own_policy_count():
+    front = tuned(ft.policies.CEI(tradeoff=0.0), trials=8).pareto()
+    np.testing.assert_array_equal(front.picks["CEI"].u, front.picks["EI"].u)
+    assert front.alphas is not None
+    assert front.alphas[0] == 0.0
+
+
+def test_an_earlier_front_is_the_one_that_was_seen_then():
+    study, seen = tuned(trials=6), []
+    for _ in range(2):
+        seen.append(study.pareto())
+        proposal = study.ask()
+        value, spent = evaluate(proposal.config)
+        study.tell(proposal, value=value, cost=spent)
+    assert all(same(study.pareto(6 + k), front) for k, front in enumerate(seen))
+
+
+def test_trials_told_later_were_running_when_an_earlier_trial_was_asked_for():
+    """Trial 7 is asked while 6 runs; telling 6 afterwards must not change what the ask of 7 saw."""
+    study = tuned(trials=6)
+    sixth = study.ask()
+    seen = study.pareto()
+    seventh = study.ask()
+    for proposal in (seventh, sixth):
+        value, spent = evaluate(proposal.config)
+        study.tell(proposal, value=value, cost=spent)
+    assert same(study.pareto(7), seen)
+    assert SPACE.decode(seen.picks["CEI"].u) == seventh.config
+
+
+def test_a_file_gives_the_same_earlier_fronts_and_can_be_written_to_after(tmp_path, study):
+    stored = tuned(trials=8, storage=tmp_path / "study.db")
+    assert same(stored.pareto(7), study.pareto(7))
+    stored.ask()
+    stored.close()
+    with ft.Study.resume(tmp_path / "study.db") as resumed:
+        assert same(resumed.pareto(7), study.pareto(7))
+
+
+def test_the_state_before_a_trial_is_the_fold_of_the_events_before_it():
+    space, budget = ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=10.0)
+    ledger = {"accounts": {"evaluation": {"cost": 3.0}}, "committed": 0.5, "running": 1}
+    events = [
+        Budgeted(budget),
+        Asked(0, Proposal(0, {"x": 0.1}, 1.0), {"accounts": {}, "committed": 0.0, "running": 0}),
+        Told(0, Outcome(Status.COMPLETE, 4.0, 3.0)),
+        Asked(1, Proposal(1, {"x": 0.2}, 0.5), ledger),
+        Asked(2, Proposal(2, {"x": 0.3}, 2.0, fits={"value": [1]}), ledger),
+        Asked(2, Proposal(3, {"x": 0.4}, 2.0), ledger),
+        Told(1, Outcome(Status.COMPLETE, 5.0, 1.0)),
+    ]
+    history, seen = state_before(3, events, space, History(0))
+    assert [trial.status for trial in history.trials] == [Status.COMPLETE, Status.RUNNING, Status.RUNNING]
+    assert (history.asks, history.fits) == (2, {"value": [1]})
+    assert (seen.spent, seen.committed, seen.running) == (3.0, 2.5, 2)
+
+
+def test_points_of_an_earlier_front_have_a_place_in_the_one_of_now(study):
+    before, now = study.pareto(9), study.pareto()
+    after = persistence_of(before, *state(study))
+    assert len(after.log_cost) == len(after.log_ei) == len(before.U)
+    assert 0.0 <= after.share < 1.0
+    dominated = now.shortfall(after.log_cost, after.log_ei) > 1e-6
+    assert not np.any(after.kept & dominated)
+    assert persistence_of(now, *state(study)).share == 1.0
+
+
+def test_front_of_a_state_is_the_front_of_the_study(study):
+    assert same(front_of(*state(study)), study.pareto())
+
+
+def test_a_front_can_be_pickled(study):
+    front = study.pareto()
+    assert same(pickle.loads(pickle.dumps(front)), front)
+
+
+def test_nothing_on_the_front_was_tried_before():
+    space = ft.Space(n=ft.Integer(1, 12))
+    study = ft.Study(space, "12 evaluations", policy="cei", seed=0)
+    for _ in range(9):
+        proposal = study.ask()
+        study.tell(proposal, value=1.0 / proposal.config["n"], cost=float(proposal.config["n"]))
+    tried = {trial.config["n"] for trial in study.trials}
+    assert not tried & {space.decode(u)["n"] for u in study.pareto().U}
+    for proposal in study.ask(3):
+        study.tell(proposal, value=1.0 / proposal.config["n"], cost=float(proposal.config["n"]))
+    with pytest.raises(SpaceExhausted, match="every allowed configuration"):
+        study.pareto()
+
+
+def test_a_corner_that_was_tried_is_not_on_the_front_though_it_is_the_cheapest_point():
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=100.0), policy="cei", seed=0, start=[{"x": 0.0}])
+    for _ in range(5):
+        proposal = study.ask()
+        x = proposal.config["x"]
+        study.tell(proposal, value=(x - 0.6) ** 2, cost=1.0 + 9.0 * x)
+    assert study.pareto().U.min() > 0.0
+
+
+def test_without_values_or_costs_there_is_no_front_and_the_error_says_what_is_missing(study):
+    with pytest.raises(NoTrial, match="values of 2 complete trials, there are 1"):
+        tuned(trials=1).pareto()
+    with pytest.raises(NoTrial, match="cost of at least 1 trial"):
+        tuned(trials=3, cost=False).pareto()
+    with pytest.raises(NoTrial, match="there are 1"):
+        study.pareto(1)
+
+
+@pytest.mark.parametrize("trial", [-1, TRIALS, 1000])
+def test_a_trial_that_never_was_is_refused(study, trial):
+    with pytest.raises(InvalidArgument, match=f"there are {TRIALS}\\), got {trial}"):
+        study.pareto(trial)
