@@ -333,9 +333,9 @@ PAGE = """\
 
 BOPT-HPO trains a configuration to one of two levels: to the end of its fast-improving period (eighty-percent training,
 which the paper expects at 20 % to a third of the time) or completely. `farthing.policies.bopt.levels` finds both ends
-while a curve is being trained. Here its rules meet {runs} runs: {configurations} random configurations each of three learners
-on two data sets that scikit-learn carries, judged by validation error and by validation log-loss. That makes {cells}
-cells.
+while a curve is being trained. Here its rules meet {runs} runs: {configurations} random configurations each of three
+learners on two data sets that scikit-learn carries, judged by validation error and by validation log-loss. That makes
+{cells} cells.
 
 *Reached* is the share of the final improvement (first value minus best value of the whole run) that the best value so
 far had; a tenth of all curves stayed below the *lowest tenth*. *Rank correlation* is Spearman's, of the best value at

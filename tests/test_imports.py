@@ -23,7 +23,7 @@ GROUPS = {
     "designs": ["designs"],
     "surrogates": ["surrogates"],
     "acquisitions": ["acquisitions"],
-    "domain": ["values", "reading", "space", "trial", "budget", "run_context", "history", "record"],
+    "domain": ["checks", "space", "trial", "budget", "run_context", "history", "record"],
     "policies": ["policies"],
     "study": ["session", "study"],
     "package": [""],

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from farthing.budget import Charges, Ledger, amount_text
+from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, decide
-from farthing.reading import plain
 from farthing.record.events import Asked, Charged, Dropped, Reported, Told
 from farthing.record.record import Chronicle
 from farthing.space import Space

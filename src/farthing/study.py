@@ -18,6 +18,7 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Ledger
+from farthing.checks import read_cost, read_value, trial_number
 from farthing.errors import (
     FarthingError,
     InvalidArgument,
@@ -32,7 +33,6 @@ from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPri
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
 from farthing.policies.pareto import front_of, state_before
-from farthing.reading import read_cost, read_value, trial_number
 from farthing.record.events import Opened
 from farthing.record.record import Chronicle, first_event
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
@@ -194,7 +194,7 @@ class Study:
         A value that is not a finite number is a failure with that reason. Only what you tell is charged. After reports
         no value is needed: the best of them is the value, and `cost` is what was not reported yet.
         """
-        number = trial_number(proposal)
+        number = trial_number("tell", proposal)
         trial = self._history.running_trial(number)
         if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
             raise InvalidArgument("tell: give either value=... or failed='why', and not both")
@@ -225,7 +225,7 @@ class Study:
         >>> study.best.value == 1 / 3, study.best.cost
         (True, 3.0)
         """
-        number = trial_number(proposal)
+        number = trial_number("report", proposal)
         self._history.running_trial(number)
         outcome = read_value(value, self.maximize)
         cost = None if cost is None else read_cost(cost)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from farthing.acquisitions.improvement import Acquisition, Surrogate
+from farthing.numerics.arrays import Array
 from farthing.numerics.normal import LOG_SQRT_2PI
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

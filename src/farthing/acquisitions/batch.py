@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h, log_sum_exp
 from farthing.surrogates.fantasies import Fantasies
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

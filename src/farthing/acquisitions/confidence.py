@@ -11,12 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from farthing.acquisitions.improvement import Surrogate
-
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 
 def width(d: int, t: int) -> float:

@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped, top
+from farthing.numerics.arrays import Array
 from farthing.numerics.optimize import Function, Rows, minimize_rows
 from farthing.surrogates.cost.log_cost import CostModel
-
-Array = NDArray[np.float64]
 
 TIE = 1e-6  # log costs closer than this are equal, and the larger EI decides
 DEEPEST = 50.0  # how far below the best log EI still counts when it decides a tie

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.acquisitions.improvement import Acquisition
-
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 
 class Success(Protocol):

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h
-
-Array = NDArray[np.float64]
 
 
 class Surrogate(Protocol):

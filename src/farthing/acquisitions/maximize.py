@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from farthing.acquisitions.improvement import Acquisition
 from farthing.designs.filling import sobol
+from farthing.numerics.arrays import Array, Mask
 from farthing.numerics.optimize import Rows, minimize_rows
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Utility = Callable[[Array], Array]
 
 POOL = 512

@@ -20,10 +20,9 @@ from farthing.acquisitions.cost import TIE, PerCost, contextual
 from farthing.acquisitions.improvement import Acquisition
 from farthing.acquisitions.maximize import Domain, Ranking
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Mask
 from farthing.surrogates.cost.log_cost import CostModel
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Search = Callable[[Acquisition], Ranking]  # points of a domain by an acquisition, best first
 
 TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0)  # whose contextual EI is solved for the front

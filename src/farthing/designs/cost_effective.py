@@ -10,11 +10,9 @@ The paper's notation slips in one place: the candidates are all there again for 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import squared_distances
-
-Array = NDArray[np.float64]
 
 
 def next_point(log_cost: Array, distance: Array) -> int:

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 BITS = 30
 NET_SEED = 20_231_031  # any fixed number: the shift of each draw is what is random

@@ -8,11 +8,9 @@ hypercube on the m blocks; the others take the cells that are left, so that all 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
-
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 
 def nested_latin_hypercube(n_inner: int, n_outer: int, p: int, rng: np.random.Generator) -> Array:

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
 from farthing.trial import Config, Status, Trial
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Json = dict[str, Any]
 Task = Mapping[str, float | str]
 CostFeatures = Callable[[Config], Mapping[str, float] | Sequence[float] | float]

@@ -11,17 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet
 from farthing.history.trials import Trials
+from farthing.numerics.arrays import Array
 from farthing.record.events import Asked, Dropped, Reported, Told
 from farthing.space import Space
 from farthing.trial import Status, Trial
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ Matrices go to LAPACK in Fortran order so that nothing is copied behind the call
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 FIRST_JITTER = 1e-10  # relative to the scale of the matrix
 LAST_JITTER = 1e-2

@@ -13,10 +13,9 @@ to expected improvement" (arXiv 2310.20708, section 4.1); the fraction gives val
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 SQRT_HALF = float(np.sqrt(0.5))

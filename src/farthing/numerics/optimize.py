@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from farthing.numerics.arrays import Array, Mask
+
 Rows = NDArray[np.intp]
 Function = Callable[[Array, Rows], tuple[Array, Array]]
 

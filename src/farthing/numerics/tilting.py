@@ -28,11 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI, SQRT_HALF, SQRT_HALF_PI
 from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean, net
-
-Array = NDArray[np.float64]
 
 NEWTON_STEPS = 60
 FLAT = 1e-7  # of the saddle's gradient: near enough to it for psi* to bound psi to rounding

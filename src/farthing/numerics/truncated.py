@@ -24,14 +24,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI
 
-Array = NDArray[np.float64]
 Limits = Array | float
 
 COUNT = 2**14  # points of a probability or of moments that are wanted for themselves

@@ -10,14 +10,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.history import History
+from farthing.numerics.arrays import Array, Mask
 from farthing.space import Real, Space
 from farthing.trial import Config
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LISTABLE = 2_000  # a space of at most so many configurations is searched by listing it
 RANDOM_TRIES = 4_096  # before a finite space is walked through

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.designs.cost_effective import distances, next_point
 from farthing.designs.filling import sobol
 from farthing.history import History, units
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model
 from farthing.space import Space
 from farthing.trial import Proposal
-
-Array = NDArray[np.float64]
 
 CANDIDATES = 2_000
 ALIKE = 1e-6  # log costs closer than this are equal

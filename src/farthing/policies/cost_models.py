@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.history import History, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
+from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
 from farthing.surrogates.cost import censored, flops, log_cost, transfer
 from farthing.surrogates.cost import choice as cost_choice
@@ -23,8 +23,6 @@ from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status, Trial
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
 KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.batch import MeanLogEI
@@ -26,6 +25,7 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
 from farthing.history import History, units, values
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cheap_design import cheap_design
 from farthing.policies.cost_models import CostModelOf, chosen_cost_model
@@ -37,8 +37,6 @@ from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Config, Proposal, Status, Trial
-
-Array = NDArray[np.float64]
 
 ANCHORS = 3  # of the best evaluated points, perturbed in the search for the next
 WARM_UP = 5  # points before the first modelled one where cost is weighed: CArBO's, and enough for a line

@@ -11,12 +11,12 @@ from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
 from farthing.budget import Budget, Ledger
 from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
 from farthing.history import History
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cei import CEI
 from farthing.policies.cost_models import CostModelOf, chosen_cost_model
@@ -26,9 +26,6 @@ from farthing.policies.fits import FEWEST_VALUES, Models, design_size, models_of
 from farthing.policies.protocol import Policy
 from farthing.record.events import Asked, Budgeted, Dropped, Event, Reported, Told
 from farthing.space import Space
-
-Array = NDArray[np.float64]
-
 
 Shown = EI | EIpu | EICool | CEI
 

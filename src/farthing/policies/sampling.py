@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.space import Space
 from farthing.trial import Config, Proposal
-
-Array = NDArray[np.float64]
 
 SOBOL_AHEAD = 1_024  # points of the sequence that are looked at before giving up on it
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from farthing.budget import Budget, Charges
-from farthing.reading import plain
+from farthing.checks import plain
 from farthing.space import Space
 from farthing.trial import Config, Outcome, Proposal, Report, Status
 

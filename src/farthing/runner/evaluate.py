@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from farthing.checks import plain, read_cost, read_value
 from farthing.errors import InvalidArgument
-from farthing.reading import plain, read_cost, read_value
 from farthing.trial import Config, Outcome, Status
 
 

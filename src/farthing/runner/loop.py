@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from farthing.checks import read_value
 from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
 from farthing.history import History
-from farthing.reading import read_value
 from farthing.record.lock import exclusive
 from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints

@@ -14,8 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from farthing.space.parameters import Array, Integer, LevelledParameter, Real, When
-from farthing.values import finite, is_number, same, whole
+from farthing.checks import finite, is_number, whole
+from farthing.numerics.arrays import Array
+from farthing.space.equality import same
+from farthing.space.parameters import Integer, LevelledParameter, Real, When
 
 SHOWN_OPTIONS = 12
 

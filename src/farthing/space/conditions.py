@@ -17,14 +17,13 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidSpace
+from farthing.numerics.arrays import Mask
 from farthing.space.choices import Parameter
 from farthing.space.parameters import Levels, Real
 
 Key: TypeAlias = tuple[float | int | None, ...]
-Mask: TypeAlias = NDArray[np.bool_]
 Wanted: TypeAlias = tuple[int, frozenset[int]]
 
 

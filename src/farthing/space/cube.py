@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Mask
 from farthing.space.choices import Choice, Discrete, Ordered, Parameter
-from farthing.space.conditions import Conditions, Key, Mask
-from farthing.space.parameters import Array, Integer, Levels, Real
+from farthing.space.conditions import Conditions, Key
+from farthing.space.parameters import Integer, Levels, Real
 
 ALL_LEVELS = 12  # a parameter with more levels than this is searched by jumps,
 ALL_OPTIONS = 64  # a choice, in which no option is near another, only with more than this

@@ -16,8 +16,8 @@ from typing import Any
 from farthing.errors import InvalidSpace
 from farthing.space.choices import Choice, Ordered, Parameter
 from farthing.space.conditions import Clause
+from farthing.space.equality import same
 from farthing.space.parameters import Integer, Real
-from farthing.values import same
 
 
 def describe(

@@ -21,10 +21,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from farthing.checks import finite, whole
 from farthing.errors import InvalidSpace
-from farthing.values import finite, same, whole
+from farthing.numerics.arrays import Array
+from farthing.space.equality import same
 
-Array: TypeAlias = NDArray[np.float64]
 Levels: TypeAlias = NDArray[np.int64]
 When: TypeAlias = Mapping[str, object]
 

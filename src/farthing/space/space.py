@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farthing.errors import InvalidConfig, InvalidSpace
+from farthing.numerics.arrays import Array, Mask
 from farthing.space import foreign
 from farthing.space.choices import Choice, Ordered, Parameter
-from farthing.space.conditions import Clause, Key, Mask, quoted
+from farthing.space.conditions import Clause, Key, quoted
 from farthing.space.cube import UnitCube
 from farthing.space.description import describe, difference, partials, rebuild
-from farthing.space.parameters import Array, Integer, Real
+from farthing.space.parameters import Integer, Real
 
 __all__ = ["Choice", "Config", "Integer", "Ordered", "Parameter", "Real", "Space"]
 

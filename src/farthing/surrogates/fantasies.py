@@ -11,12 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.surrogates.gp import GP
-
-Array = NDArray[np.float64]
 
 COUNT = 10  # n_f, as in the paper
 

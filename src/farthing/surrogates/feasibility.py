@@ -36,20 +36,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.linalg import backward, cholesky, forward, squared_distances
 from farthing.numerics.normal import LOG_SQRT_2PI
 from farthing.surrogates import gp
 from farthing.surrogates.kernels import matern52, matern52_with_decay
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 SUCCESS, FAILURE = 1.0, -3.0  # labels; the first is the prior mean too
 LOG_NOISE = float(np.log(0.01))

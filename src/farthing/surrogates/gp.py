@@ -33,16 +33,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsymm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, lower_inverse, squared_distances
 from farthing.surrogates.kernels import matern52, matern52_with_decay
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 VARIANCE_STRENGTH = 1.0  # nu: how many observations the prior on the signal variance is worth
 LONG, MEDIUM = float(np.sqrt(2.0)), 0.0  # m of the prior on length-scales

@@ -11,9 +11,8 @@ Both derivatives we need are multiples of decay(s) = -2 k'(s):
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 SQRT_5 = float(np.sqrt(5.0))
 

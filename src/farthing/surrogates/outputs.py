@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from farthing.numerics.arrays import Array
 
 POWERS = np.linspace(-1.0, 2.0, 31)
 LARGEST = 1e40  # of |z|: the square of its cube is still a float

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farthing.history import History, units
+from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import gp
 from farthing.surrogates.cost import choice as cost_choice
@@ -23,8 +24,6 @@ from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.curves.monotone import Curves, Paths
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Trial
-
-Array = NDArray[np.float64]
 
 POINTS = 3  # of a curve that enter the data
 GAP_SHARE = 0.05  # of the way from the median of the values seen to the best: what eps is by default

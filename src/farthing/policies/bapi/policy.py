@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from farthing.acquisitions.maximize import perturbed
@@ -32,6 +31,7 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
 from farthing.history import History, units
+from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import RunCosts, TrainingCurves
 from farthing.policies.candidates import FreshSpace
@@ -42,8 +42,6 @@ from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.curves.monotone import Mixture, Paths
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Decision, Proposal, Status, Trial
-
-Array = NDArray[np.float64]
 
 INITIAL = 5
 POOL = 256  # points looked at for each place of the horizon, beside perturbations of the best

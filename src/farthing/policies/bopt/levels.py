@@ -38,8 +38,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array
 
-Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Steps = NDArray[np.intp]
 

@@ -29,7 +29,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.acquisitions.confidence import ConfidenceBound, LogOptimism, width
 from farthing.acquisitions.cost import PerCost
@@ -40,6 +39,7 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.errors import InvalidArgument
 from farthing.history import History, units
+from farthing.numerics.arrays import Array
 from farthing.policies.bopt import levels
 from farthing.policies.bopt.two_levels import Run, TwoLevels
 from farthing.policies.candidates import FreshSpace
@@ -48,8 +48,6 @@ from farthing.space import Space
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
 from farthing.trial import Config, Decision, Proposal, Status, Trial
-
-Array = NDArray[np.float64]
 
 INITIAL = 4  # complete trainings of the design
 FIRST_RATIO = 2  # new configurations for each of them, as in the paper

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.history import units
+from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates.cost import choice as cost_choice
 from farthing.surrogates.cost import log_cost
@@ -21,7 +21,6 @@ from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.two_fidelity import model as two_fidelity
 from farthing.trial import Status, Trial
 
-Array = NDArray[np.float64]
 Level: TypeAlias = Literal["best", "last"]
 
 TAME = 3.0  # interquartile ranges above the upper quartile at which a value is cut: diverged runs say no more than bad

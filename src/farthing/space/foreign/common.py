@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from farthing.checks import finite
 from farthing.errors import InvalidSpace
 from farthing.space.choices import Choice, Ordered, Parameter
 from farthing.space.parameters import Integer, Real
-from farthing.values import finite
 
 Partials = list[dict[str, object]]  # partial configurations, for `forbid`
 

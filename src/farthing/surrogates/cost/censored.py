@@ -22,14 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.truncated import interval_moments
 from farthing.surrogates.cost import lines as linear_cost
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 AS_LONG_AGAIN = float(np.log(2.0))
 ITERATIONS, TOLERANCE = 20, 0.01  # of log cost: far below what a line knows

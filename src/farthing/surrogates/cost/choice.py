@@ -33,16 +33,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates import gp
 from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost import log_cost
 from farthing.surrogates.cost.lines import LinearCost
 from farthing.surrogates.cost.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 PROCESSES_FROM = 8
 SELECTED = 3  # parameters of gp-selected

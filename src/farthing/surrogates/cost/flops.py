@@ -33,11 +33,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import exprel
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import cholesky, forward
 from farthing.surrogates.cost.lines import (
     NOISE_STRENGTH,
@@ -48,9 +48,6 @@ from farthing.surrogates.cost.lines import (
     student_spread,
 )
 from farthing.surrogates.cost.log_cost import logs
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 SHARE_STRENGTH = 1e-3
 ITERATIONS, TOLERANCE = 30, 1e-6

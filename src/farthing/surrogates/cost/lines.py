@@ -42,14 +42,11 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import gammaln, ndtr
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, forward
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 RIDGE = 0.05
 NOISE_PRIOR, NOISE_STRENGTH = 0.3, 3.0

@@ -24,15 +24,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, forward
 from farthing.surrogates import gp
 from farthing.surrogates.cost.lines import LinearCost
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 ZERO = 0.1  # of the smallest positive cost: what a cost of zero counts as
 

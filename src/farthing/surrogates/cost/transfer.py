@@ -18,14 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates.cost import choice as cost_choice
 from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost.log_cost import CostModel, LogFeatures
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
 from farthing.surrogates.curves import kernels as curve_kernels
 from farthing.surrogates.curves.kernels import TimeKernel
@@ -45,9 +45,6 @@ from farthing.surrogates.gp import (
     standardised,
 )
 from farthing.surrogates.kernels import matern52, matern52_with_decay
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 LOG_NOISE_MEAN, LOG_NOISE_SD = -6.0, 1.0
 LOG_NOISE_BOUNDS = (float(np.log(1e-3)), float(np.log(1.0)))

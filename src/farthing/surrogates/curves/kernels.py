@@ -24,10 +24,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from farthing.numerics.arrays import Array, Ints
+
 TimeKernel = Literal["decay", "rbf"]
 
 # Normal priors on phi, and bounds. Chosen on tasks that docs/extrapolation.md does not report.

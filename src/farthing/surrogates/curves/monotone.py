@@ -32,6 +32,7 @@ from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
 from farthing.numerics import tilting
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import cholesky, forward
 from farthing.numerics.truncated import interval
 from farthing.surrogates.curves import gp as curve_gp
@@ -39,9 +40,6 @@ from farthing.surrogates.curves import kernels as curve_kernels
 from farthing.surrogates.curves.gp import CurveGP, Hyperparameters, Probes, different_rows
 from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.gp import TINY_VARIANCE
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 SAMPLES = 256
 MOST_VIRTUAL = 40  # slopes at once

@@ -26,18 +26,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
 from farthing.numerics.truncated import log_box_with_gradient, net
 from farthing.surrogates import gp
 from farthing.surrogates.gp import GP, VARIANCE_STRENGTH, Hyperparameters
 from farthing.surrogates.kernels import matern52_with_decay
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Kernel = Literal["matern52", "gaussian"]
 
 POINTS = 256  # of the net behind Z in a fit: an error of 0.01 in log Z moves no hyperparameter that matters

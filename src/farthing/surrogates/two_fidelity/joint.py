@@ -20,12 +20,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, forward
 from farthing.surrogates.gp import GP
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,9 +29,9 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.truncated import Moments, interval_moments
 from farthing.surrogates import gp
 from farthing.surrogates.gp import COLD_GROWTH, GP
@@ -39,8 +39,6 @@ from farthing.surrogates.two_fidelity.bounded import Data, Kernel, Loss, best_th
 from farthing.surrogates.two_fidelity.joint import Joint, Pair
 from farthing.surrogates.two_fidelity.paired import FREE, Bounds, Runs, keys, learned_bounds, log_bias, sign_of, spread
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 BiasKind = Literal["truncated", "lognormal"]
 Learned = Literal["learned"]
 

@@ -9,12 +9,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.errors import InvalidArgument
+from farthing.numerics.arrays import Array
 from farthing.surrogates.gp import GP
 
-Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 FREE: Bounds = (-np.inf, np.inf)
