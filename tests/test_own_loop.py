@@ -58,7 +58,7 @@ class TestDecisions:
         for step in range(1, STEPS):
             assert proposal.start_step == step - 1
             assert study.report(proposal, 1.0 / step, cost=cost_of(step)) is PAUSE
-            trial = study.trials[0]
+            trial = study._history.trials[0]
             assert (trial.status, trial.kept_step, trial.saved_step) == (ft.Status.PAUSED, step, 0)
             assert trial.error is None
             with pytest.raises(UnknownTrial, match="trial 0 is paused"):
@@ -205,7 +205,7 @@ class TestErrors:
                     norm=np.arange(2),
                 )  # fmt: skip
             assert study.trials[0].curve.costs == (0.5, 1.0, 0.25, 2.0)
-            assert study.trials[0].saved_step == 4
+            assert study._history.trials[0].saved_step == 4
             study.report(proposal, math.nan, cost=np.float32(0.5))
         with ft.Study.resume(path) as again:
             assert again.trials == study.trials
@@ -277,10 +277,10 @@ class TestReplay:
             proposal = study.ask()
             for step in (1, 2, 3):
                 study.report(proposal, 1.0 / step, cost=1.0, saved=step == 2)
-            trial = study.trials[0]
+            trial = study._history.trials[0]
             assert (trial.kept_step, trial.saved_step) == (3, 2)
         with ft.Study.resume(path, policy=Alternating(width=1, stride=3)) as study:
-            trial = study.trials[0]
+            trial = study._history.trials[0]
             assert (trial.kept_step, trial.saved_step) == (2, 2)
             proposal = study.ask()
             assert (proposal.trial, proposal.start_step) == (0, 2)

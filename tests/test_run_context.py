@@ -137,9 +137,9 @@ class TestFolder:
                 paused_limit=0,
                 callbacks=[lambda study, trial: len(trial.curve) == 2 and study.stop()],
             )
-            assert [trial.kept_step for trial in study.trials] == [2, 1, 1]
+            assert [trial.kept_step for trial in study._history.trials] == [2, 1, 1]
         with ft.Study.resume(path, policy=Alternating()) as study:
-            assert [trial.kept_step for trial in study.trials] == [2, 1, 1]
+            assert [trial.kept_step for trial in study._history.trials] == [2, 1, 1]
             study.run(saving, progress=False)
             assert "retrained" not in study.ledger.accounts
 

@@ -202,12 +202,12 @@ def whole(value: object) -> int | None:
 # -- what objectives give ---------------------------------------------------------------------------------------------
 
 
-def read_value(value: Any, maximize: bool) -> Outcome:
-    """An outcome from what an objective returned as its value: minimised inside, failed where it is no finite number.
+def read_value(value: Any) -> Outcome:
+    """An outcome from what an objective returned as its value, which has failed if that is not a finite number.
 
-    >>> read_value(0.5, maximize=True).value
-    -0.5
-    >>> read_value(float("nan"), maximize=False).error
+    >>> read_value(0.5).value
+    0.5
+    >>> read_value(float("nan")).error
     'the value must be finite, got nan'
     """
     if isinstance(value, str | bytes):
@@ -219,7 +219,7 @@ def read_value(value: Any, maximize: bool) -> Outcome:
         return Outcome(Status.FAILED, error=f"the value must be a finite number, got {kind} {value!r:.200}")
     if not math.isfinite(number):
         return Outcome(Status.FAILED, error=f"the value must be finite, got {number}")
-    return Outcome(Status.COMPLETE, value=-number if maximize else number)
+    return Outcome(Status.COMPLETE, value=number)
 
 
 def read_cost(cost: Any) -> float:

@@ -1,13 +1,13 @@
-"""The course of a study: what comes next, and what becomes of a trial after each of its steps.
+"""A session of a study: what comes next, and what becomes of a trial after each of its steps.
 
-`ask`, `report` and `tell` of a study and its runners all go through here; what happens is recorded in the chronicle.
+`ask`, `report` and `tell` of a study and its runners all go through here; what happens goes to the record. Values come
+in the user's own sign and are turned here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from farthing.budget import Charges, Ledger, amount_text
 from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History
+from farthing.history.trials import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, decide
-from farthing.record.events import Asked, Charged, Dropped, Reported, Told
-from farthing.record.record import Chronicle
+from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
+from farthing.record.record import Record
+from farthing.record.results import Results
 from farthing.space import Space
-from farthing.trial import Config, Decision, Outcome, Proposal, Report, Status, Trial
+from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
 
 ACCOUNT_OF = {  # where a trial's cost goes
     Status.COMPLETE: "evaluation",
@@ -38,24 +40,40 @@ STATUS_AFTER = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Course:
-    """Space and policy, and the chronicle that grows; values are minimised here."""
+@dataclass(eq=False)
+class Session:
+    """A record that grows by what its policy proposes and what is made of it.
 
-    space: Space
+    `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run.
+    """
+
+    record: Record
     policy: Policy
-    seed: int
-    start: Sequence[Config]
-    stop_at: float | None
-    chronicle: Chronicle
+    stop_requested: bool = False
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        settings = self.record.settings
+        self.seed, self.results = settings.seed, Results(self.record)
+        self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
+        self._stop_at = self.record.direction.turned(settings.stop_at)
+
+    @property
+    def space(self) -> Space:
+        return self.record.space
 
     @property
     def history(self) -> History:
-        return self.chronicle.history
+        return self.record.history
 
     @property
     def ledger(self) -> Ledger:
-        return self.chronicle.ledger
+        return self.record.ledger
+
+    @property
+    def storage(self) -> str | None:
+        """The study's file, None when it lives in memory."""
+        return self.record.storage
 
     def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
         """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
@@ -81,7 +99,7 @@ class Course:
             proposals = self._from_start(n) or self._from_policy(n, number)
         if proposals:
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
-            self.chronicle.record(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
+            self.record.write(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
         return proposals
 
     def _require_open(self) -> None:
@@ -96,7 +114,7 @@ class Course:
             limit = amount_text(unit, ledger.budget.limits[unit])
             return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
         best = self.history.incumbent
-        if self.stop_at is not None and best is not None and best.value is not None and best.value <= self.stop_at:
+        if self._stop_at is not None and best is not None and best.value is not None and best.value <= self._stop_at:
             return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
         return None
 
@@ -109,19 +127,19 @@ class Course:
         for trial in self.history.cut_short:
             if not trial.undecided:
                 continue
-            then = replace(trial, status=Status.RUNNING, error=None, kept_step=len(trial.curve))
+            then = replace(trial, status=Status.RUNNING, error=None, ended_by=None, kept_step=len(trial.curve))
             ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
             outcome = self._after_step(self.history.with_trial(then), ledger, then)
-            ended_still = trial.status is Status.PAUSED and outcome.error is not None
-            if outcome.status is not Status.RUNNING and not ended_still:
+            still_over = trial.status is Status.PAUSED and outcome.ended_by in ENDS_OF_STUDY
+            if outcome.status is not Status.RUNNING and not still_over:
                 asked = Asked(self.history.asks - 1, _once_more(trial), self.ledger.as_json())
-                self.chronicle.record(asked, self._told(trial.number, outcome, None, {}, {}))
+                self.record.write(asked, self._ended_with(trial.number, outcome, {}))
 
     def _from_start(self, n: int) -> list[Proposal]:
         first = len(self.history.trials)
         return [
             Proposal(number, config, reason="given by start")
-            for number, config in enumerate(self.start[first : first + n], start=first)
+            for number, config in enumerate(self._start[first : first + n], start=first)
         ]
 
     def _from_policy(self, n: int, ask: int) -> list[Proposal]:
@@ -142,45 +160,48 @@ class Course:
             )
         return replace(proposal, config=trial.config, start_step=trial.kept_step)
 
-    def record(
-        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
-        spent: Mapping[str, float], overhead: Charges | None = None,
+    def end(
+        self, number: int, outcome: Outcome, spent: Mapping[str, float], overhead: Charges | None = None
     ) -> None:  # fmt: skip
-        """Record an outcome that spent some units. A trial is one evaluation, an interrupted one none."""
-        self.chronicle.record(self._told(number, outcome, cost, attributes, spent, overhead))
+        """A running trial has ended, or is paused, and spent some units. It is charged to the account of its status."""
+        self.record.write(self._ended_with(number, outcome, spent, overhead))
 
-    def _told(
-        self, number: int, outcome: Outcome, cost: float | None, attributes: Mapping[str, Any],
-        spent: Mapping[str, float], overhead: Charges | None = None,
-    ) -> Told:  # fmt: skip
+    def _ended_with(
+        self, number: int, outcome: Outcome, spent: Mapping[str, float], overhead: Charges | None = None
+    ) -> Ended:
+        """A trial is one evaluation, however often it was paused; an interrupted one is none."""
         counts = not self.history.trials[number].counted and outcome.status is not Status.INTERRUPTED
         charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
-        told = Outcome(outcome.status, outcome.value, cost, outcome.error, plain(attributes))
-        return Told(number, told, charges)
+        value = self.record.direction.turned(outcome.value)
+        return Ended(number, replace(outcome, value=value, attributes=plain(outcome.attributes)), charges)
 
-    def record_step(
+    def step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
     ) -> Decision:
-        """Record a step that spent some units, and what to do after it."""
-        before = self.history.trials[number]
+        """A running trial has trained one more step, and spent some units: what to do next."""
+        before, turned = self.history.trials[number], self.record.direction.turned
         new = before.kept_step >= len(before.curve)
         account = "evaluation" if new else "retrained"
-        report = replace(report, attributes=plain(report.attributes))
-        self.chronicle.record(Reported(number, report, {account: spent, **(overhead or {})}))
+        report = replace(
+            report, value=turned(report.value), train_value=turned(report.train_value),
+            attributes=plain(report.attributes),
+        )  # fmt: skip
+        self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
         outcome = self._after_step(self.history, self.ledger, self.history.trials[number], new)
         if outcome.status is Status.RUNNING:
             return Decision.CONTINUE
-        self.record(number, outcome, None, {}, {})
+        self.end(number, outcome, {})
         return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
 
-    def _after_step(self, history: History, ledger: Ledger, trial: Trial, new: bool = True) -> Outcome:
+    def _after_step(self, history: History, ledger: Ledger, trial: TrackedTrial, new: bool = True) -> Outcome:
         """What becomes of a trial after its last step: complete at the end, at rest where the study ends, and else what
         its policy says. That has no say on a step trained again, nor while nobody knows how long a training is.
         """
         if history.max_steps is not None and trial.kept_step >= history.max_steps:
             return Outcome(Status.COMPLETE)
         if (ended := self.ended) is not None:
-            return Outcome(Status.PAUSED, error=str(ended))
+            by = EndedBy.TARGET if isinstance(ended, TargetReached) else EndedBy.BUDGET
+            return Outcome(Status.PAUSED, error=str(ended), ended_by=by)
         if history.max_steps is None:
             return Outcome(Status.RUNNING)
         if trial.kept_step == trial.until_step:
@@ -193,18 +214,18 @@ class Course:
 
     def drop(self, number: int, kept_step: int) -> None:
         """A run that rests is not alive any more, and would go on from that step."""
-        self.chronicle.record(Dropped(number, kept_step))
+        self.record.write(Dropped(number, kept_step))
 
     def charge(self, charges: Charges) -> None:
         """Amounts that belong to no trial."""
-        self.chronicle.record(Charged(charges))
+        self.record.write(Charged(charges))
 
     def is_running(self, number: int) -> bool:
         """Whether that trial is being evaluated."""
         return self.history.trials[number].status is Status.RUNNING
 
 
-def _once_more(trial: Trial) -> Proposal:
+def _once_more(trial: TrackedTrial) -> Proposal:
     """A trial as it was asked for, from where it can go on."""
     return Proposal(
         trial.number, trial.config, trial.predicted_cost, trial.reason,

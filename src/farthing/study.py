@@ -1,53 +1,43 @@
 """Study: ask, tell, run. The only stateful object users hold.
 
-What it knows is in its chronicle, which is on disk before it is in memory.
+What it knows is in its record, which is on disk before it is in memory. What comes next is decided by its session.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-
+from farthing import checks
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Budget, Ledger
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import (
-    FarthingError,
-    InvalidArgument,
-    NoTrial,
-    StorageError,
-    StudyEnded,
-    StudyMismatch,
-    UnknownTrial,
-)
+from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyEnded, StudyMismatch
 from farthing.history import History
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, describe, from_description, policy_of, recommend
-from farthing.policies.pareto import front_of, state_before
-from farthing.record.events import Opened
-from farthing.record.record import Chronicle, first_event
+from farthing.policies.pareto import front_of
+from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
-from farthing.session import Course
+from farthing.runner.loop import run
+from farthing.runner.options import PAUSED_LIMIT, RunOptions
+from farthing.session import Session
 from farthing.space import Space
-from farthing.trial import Config, Decision, Outcome, Proposal, Report, Status, Trial
+from farthing.trial import Config, Decision, Objective, Outcome, Proposal, Report, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Objective = Callable[[Config], Any]
 Callback = Callable[["Study", Trial], Any]
-
-PAUSED_LIMIT = 32
 
 
 class Study:
@@ -97,17 +87,15 @@ class Study:
         knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
         first = opened(space, describe(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
-            events = list(log.read())
-            if events:
-                found = first_event(events, log.name)
+            rows = list(log.read())
+            if rows:
+                found = settings_in(rows, log.name)
                 require_same(space, first, found, seed is None, log.name)
-                first, knowledge = found, knowledge.with_stored(found.cost)
-            self._begin(space, chosen, first, log, knowledge)
-            if events:
-                self._chronicle.replay(events[1:])
+                record = Record.replayed(log, rows, found, space, knowledge.with_stored(found.cost))
             else:
-                self._chronicle.record(first)
-            self._chronicle.limit(limits)
+                record = Record.begun(log, first, space, knowledge)
+            self._session = Session(record, chosen)
+            record.limit(limits)
 
     @classmethod
     def resume(
@@ -129,39 +117,52 @@ class Study:
             raise StorageError(f"{path}: there is no such study file")
         limits = None if budget is None else Budget.of(budget)
         with _closed_on_error(open_log(path)) as log:
-            events = list(log.read())
-            if not events:
-                raise StorageError(f"{path}: the file holds no study yet")
-            first = first_event(events, log.name)
+            rows = list(log.read())
+            settings = settings_in(rows, log.name)
             if space is None:
-                space = Space.from_description(first.space)
-            elif difference := space.difference(first.space):
+                space = Space.from_description(settings.space)
+            elif difference := checked_space(space).difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-            chosen = from_description(first.policy) if policy is None else policy_of(policy)
-            if describe(chosen) != first.policy:
-                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
+            chosen = from_description(settings.policy) if policy is None else policy_of(policy)
+            if describe(chosen) != settings.policy:
+                raise StudyMismatch(f"{path}: policy is {settings.policy} in the file and {describe(chosen)} here")
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
-            require_same_functions(knowledge.describe(), first.cost, log.name)
+            require_same_functions(knowledge.describe(), settings.cost, log.name)
+            record = Record.replayed(log, rows, settings, space, knowledge.with_stored(settings.cost))
             study = cls.__new__(cls)
-            study._begin(space, chosen, first, log, knowledge.with_stored(first.cost))
-            study._chronicle.replay(events[1:])
+            study._session = Session(record, chosen)
             if limits is not None:
-                study._chronicle.limit(limits)
+                record.limit(limits)
         return study
 
-    def _begin(
-        self, space: Space, policy: Policy, first: Opened, log: EventLog, knowledge: CostKnowledge
-    ) -> None:  # fmt: skip
-        self.space, self.policy, self.seed, self.maximize = space, policy, first.seed, first.maximize
-        start = [space.load_config(stored) for stored in first.start]
-        stop_at = first.stop_at if not first.maximize or first.stop_at is None else -first.stop_at
-        self._chronicle = Chronicle(log, space, first, knowledge)
-        self.course = Course(space, policy, first.seed, start, stop_at, self._chronicle)  # for runners
-        self.stop_requested = self.interrupted = False
+    @property
+    def space(self) -> Space:
+        """Where it searches."""
+        return self._session.space
+
+    @property
+    def policy(self) -> Policy:
+        """What proposes."""
+        return self._session.policy
+
+    @property
+    def seed(self) -> int:
+        """What makes its proposals repeatable."""
+        return self._session.seed
+
+    @property
+    def maximize(self) -> bool:
+        """Whether the largest value is the best."""
+        return self._session.record.settings.maximize
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the last run."""
+        return self._session.interrupted
 
     @property
     def _history(self) -> History:
-        return self._chronicle.history
+        return self._session.history
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
 
@@ -174,9 +175,8 @@ class Study:
 
         Raises a StudyEnded (BudgetSpent, TargetReached, SpaceExhausted) when there is nothing more to propose.
         """
-        if n is not None and (not isinstance(n, int) or n < 1):
-            raise InvalidArgument(f"ask: n must be a whole number of at least 1, got {n!r}")
-        proposals = self.course.propose(n or 1, dict)
+        count = checks.optional(checks.whole_number, "n", n, least=1)
+        proposals = self._session.propose(count or 1, dict)
         copies = [replace(proposal, config=dict(proposal.config)) for proposal in proposals]  # theirs to alter
         return copies[0] if n is None else copies
 
@@ -198,14 +198,17 @@ class Study:
         trial = self._history.running_trial(number)
         if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
             raise InvalidArgument("tell: give either value=... or failed='why', and not both")
-        if cost is not None:
-            cost = read_cost(cost)
+        cost = None if cost is None else read_cost(cost)
         if failed is not None:
             outcome = Outcome(Status.FAILED, error=str(failed))
         else:
-            outcome = Outcome(Status.COMPLETE) if value is None else read_value(value, self.maximize)
-        self.course.record(number, outcome, cost, attributes, {} if cost is None else {self.ledger.unit: cost})
+            outcome = Outcome(Status.COMPLETE) if value is None else read_value(value)
+        self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
         return self.trial(number)
+
+    def _spent(self, cost: float | None) -> dict[str, float]:
+        """With your own loop only what you tell is charged."""
+        return {} if cost is None else {self.ledger.unit: cost}
 
     def report(
         self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
@@ -227,14 +230,13 @@ class Study:
         """
         number = trial_number("report", proposal)
         self._history.running_trial(number)
-        outcome = read_value(value, self.maximize)
+        outcome, saved = read_value(value), checks.switch("saved", saved)
         cost = None if cost is None else read_cost(cost)
-        spent = {} if cost is None else {self.ledger.unit: cost}
         if outcome.value is None:
-            self.course.record(number, outcome, cost, attributes, spent)
+            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
             return Decision.STOP
-        trained = None if train_value is None else read_value(train_value, self.maximize).value
-        return self.course.record_step(number, Report(outcome.value, cost, trained, bool(saved), attributes), spent)
+        trained = None if train_value is None else read_value(train_value).value
+        return self._session.step(number, Report(outcome.value, cost, trained, saved, attributes), self._spent(cost))
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -258,37 +260,31 @@ class Study:
         callbacks      each called as callback(study, trial) after a trial ended or was paused; `study.stop()` ends the
                        run there
         """
-        began = time.perf_counter()  # the import counts too
-        from farthing.runner.loop import Options, run
-
-        options = Options(workers, isolate, paused_limit, trial_seconds, trial_memory, meter)
-        run(self, objective, began, progress=progress, callbacks=tuple(callbacks), options=options)
+        began = time.perf_counter()
+        options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
+        run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
         return self
 
     def stop(self) -> None:
         """End the run after what is being evaluated; nothing more is begun."""
-        self.stop_requested = True
-
-    def begin_run(self) -> None:
-        """For runners: forget how an earlier run ended."""
-        self.stop_requested = self.interrupted = False
+        self._session.stop_requested = True
 
     @property
     def ended(self) -> StudyEnded | None:
         """Why there will be no more proposals, or None."""
-        return self.course.ended
+        return self._session.ended
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> Ledger:
         """What was spent, is committed and remains."""
-        return self._chronicle.ledger
+        return self._session.ledger
 
     @property
     def notes(self) -> dict[str, Any]:
         """What was noted last; see `note`."""
-        return deepcopy(dict(self._chronicle.notes))
+        return self._session.results.notes
 
     def note(self, **notes: Any) -> None:
         """Keep something in the study's file for whoever goes on with it, as JSON; it replaces what was noted before.
@@ -299,7 +295,7 @@ class Study:
         >>> study.notes
         {'command': 'train {x}'}
         """
-        self._chronicle.note(notes)
+        self._session.record.note(notes)
 
     @property
     def task(self) -> Task:
@@ -309,13 +305,11 @@ class Study:
     @property
     def trials(self) -> list[Trial]:
         """All trials by number, values in your own sign."""
-        return [self._shown(trial) for trial in self._history.trials]
+        return self._session.results.trials
 
     def trial(self, number: int) -> Trial:
         """One trial by its number."""
-        if not 0 <= number < len(self._history.trials):
-            raise UnknownTrial(f"trial {number} was never asked for; there are {len(self._history.trials)}")
-        return self._shown(self._history.trials[number])
+        return self._session.results.trial(checks.whole_number("number", number, least=-sys.maxsize))
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
@@ -324,13 +318,13 @@ class Study:
     @property
     def best(self) -> Trial:
         """The trial with the best value observed; of iterative learners also one that is paused or was stopped."""
-        return self._found(self._history.incumbent)
+        return self._session.results.best
 
     @property
     def recommended(self) -> Trial:
         """The complete trial that a model of all values thinks best: where values are noisy, not the luckiest."""
         with one_blas_thread():
-            return self._found(recommend(self.space, self._history))
+            return self._session.results.found(recommend(self.space, self._history))
 
     def pareto(self, trial: int | None = None) -> Front:
         """What improvement can be expected for what cost now, or as it was when that trial was asked for; where EI,
@@ -346,32 +340,12 @@ class Study:
         >>> picks["CEI"].log_cost <= picks["EI"].log_cost
         True
         """
-        history, ledger = self._history, self.ledger
-        if trial is not None:
-            history, ledger = state_before(trial, self._chronicle.past(), self.space, history)
-        with one_blas_thread():
-            rng = np.random.default_rng([self.seed, history.asks])
-            return front_of(self.space, history, ledger, rng, self.policy)
-
-    def _found(self, trial: Trial | None) -> Trial:
-        if trial is None:
-            failed = self._history.count(Status.FAILED)
-            raise NoTrial(f"no trial has succeeded yet ({failed} failed); see study.trials for their errors")
-        return self._shown(trial)
+        return front_of(self._session.record, trial, self.policy)
 
     @property
     def storage(self) -> str | None:
         """The study's file, None when it lives in memory."""
-        return self._chronicle.storage
-
-    def _shown(self, trial: Trial) -> Trial:
-        """As users see it: in their sign, with a config and attributes of their own."""
-        value, curve = trial.value, trial.curve
-        if self.maximize:
-            value, curve = None if value is None else -value, curve.flipped()
-        return replace(
-            trial, value=value, curve=curve, config=dict(trial.config), attributes=deepcopy(trial.attributes)
-        )  # fmt: skip
+        return self._session.storage
 
     def to_frame(self) -> pd.DataFrame:
         """One row per trial: number, status, value, cost, steps, config.<name>, ... (needs pandas)."""
@@ -383,7 +357,7 @@ class Study:
 
     def close(self) -> None:
         """Close the study's file."""
-        self._chronicle.log.close()
+        self._session.record.log.close()
 
     def __enter__(self) -> Study:
         return self
@@ -397,8 +371,8 @@ class Study:
         raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
 
     def __repr__(self) -> str:
-        best = self._history.incumbent
-        value = "none yet" if best is None else f"{self._shown(best).value:.6g}"
+        best = self._session.results.best_value
+        value = "none yet" if best is None else f"{best:.6g}"
         return (
             f"<Study {self.policy.name}: {len(self._history.trials)} trials, best {value}, "
             f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
@@ -466,6 +440,12 @@ def tune(
         progress=progress,
         callbacks=callbacks,
     )
+
+
+def _checked(callbacks: Any) -> list[Callable[..., Any]]:
+    if not isinstance(callbacks, Iterable):
+        checks.refuse("callbacks", "a list of functions of a study and a trial", callbacks)
+    return [checks.function("callbacks", callback, of="functions of a study and a trial") for callback in callbacks]
 
 
 @contextmanager

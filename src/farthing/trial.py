@@ -1,21 +1,17 @@
-"""Proposal, Report, Outcome, Trial: what is asked, what is seen on the way, how it ended, and all together.
+"""Proposal, Report, Outcome, Trial: what is proposed, what is seen on the way, how it ended, and all of it together.
 
-Inside the library values are minimised; `Study` shows them in the user's own sign.
+Inside the library values are minimised; `Study` shows them in the user's own sign (direction.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 Config = dict[str, Any]
-
-OUT_OF_BUDGET = "killed: the budget is spent"  # of a trial that was killed for no fault of its own
+Objective = Callable[[Config], Any]  # what users tune
 
 
 class Status(StrEnum):
@@ -28,6 +24,28 @@ class Status(StrEnum):
     FAILED = "failed"
     KILLED = "killed"  # at a limit: it would have cost more than it did
     INTERRUPTED = "interrupted"
+
+
+class EndedBy(StrEnum):
+    """Who or what ended the last stretch of a trial, or paused it."""
+
+    OBJECTIVE = "objective"  # it returned, raised, or its process died
+    POLICY = "policy"  # it paused or stopped the training
+    TRIAL_LIMIT = "trial_limit"  # of seconds or memory, or what was predicted many times over
+    BUDGET = "budget"  # of the study
+    TARGET = "target"  # another trial reached the value of `stop_at`
+    INTERRUPT = "interrupt"  # Ctrl-C, SIGTERM, or the process that ran the study ended
+
+
+ENDS_OF_STUDY = frozenset({EndedBy.BUDGET, EndedBy.TARGET})
+USUAL_END = {  # of a trial with that status, where nothing else is said
+    Status.COMPLETE: EndedBy.OBJECTIVE,
+    Status.FAILED: EndedBy.OBJECTIVE,
+    Status.PAUSED: EndedBy.POLICY,
+    Status.STOPPED: EndedBy.POLICY,
+    Status.KILLED: EndedBy.TRIAL_LIMIT,
+    Status.INTERRUPTED: EndedBy.INTERRUPT,
+}
 
 
 class Decision(StrEnum):
@@ -60,11 +78,6 @@ class Curve:
     def __len__(self) -> int:
         return len(self.values)
 
-    def flipped(self) -> Curve:
-        """With the signs of the values changed."""
-        trained = tuple(None if value is None else -value for value in self.train_values)
-        return Curve(tuple(-value for value in self.values), self.costs, trained)
-
     def with_report(self, report: Report) -> Curve:
         """One step longer."""
         return Curve(
@@ -92,9 +105,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an evaluation ended: a finite value, or the reason there is none. `cost` is in the budget's unit.
+    """How an evaluation ended: a finite value, or an error that says why there is none. `cost` is in the budget's unit.
 
-    Of a paused one `error` is None where the policy paused it, else it says what did.
+    `ended_by` is the usual one of its status unless another is given.
     """
 
     status: Status
@@ -102,14 +115,19 @@ class Outcome:
     cost: float | None = None
     error: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    ended_by: EndedBy | None = None
+
+    def __post_init__(self) -> None:
+        if self.ended_by is None:
+            object.__setattr__(self, "ended_by", USUAL_END.get(self.status))
 
 
 @dataclass(frozen=True)
 class Trial:
     """One configuration and what became of it.
 
-    Of an iterative learner `value` is the best that was reported, `curve` is all of it, and training goes on from step
-    `kept_step`: where it was paused while the run is alive, else where its last checkpoint was written, else 0.
+    Of an iterative learner `value` is the best that was reported, and `curve` is all of it. `error` says in words what
+    `ended_by` says as a value; `ended_by` is None while the trial is running.
     """
 
     number: int
@@ -117,24 +135,18 @@ class Trial:
     status: Status
     value: float | None = None
     cost: float | None = None
+    curve: Curve = field(default_factory=Curve, repr=False)
     error: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     predicted_cost: float | None = None
     reason: str = ""
-    curve: Curve = field(default_factory=Curve, repr=False)
-    kept_step: int = 0  # of a running trial, where it is
-    saved_step: int = 0  # of the last checkpoint
-    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was asked for last
-    until_step: int | None = field(default=None, repr=False)
-    counted: bool = field(default=False, repr=False)  # as an evaluation
-    undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
-    key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
-    unit: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,)
+    ended_by: EndedBy | None = None
 
     @property
     def unsuccessful(self) -> bool:
-        """Whether it ended without a value by its own doing: it raised, died, or went past a limit of trials."""
-        return self.status is Status.FAILED or (self.status is Status.KILLED and self.error != OUT_OF_BUDGET)
+        """Whether it ended without a value by its own doing: it raised, died, or exceeded a limit of trials."""
+        killed = self.status is Status.KILLED and self.ended_by is not EndedBy.BUDGET
+        return self.status is Status.FAILED or killed
 
     @property
     def censored(self) -> bool:

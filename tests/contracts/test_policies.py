@@ -22,8 +22,8 @@ from farthing.errors import SpaceExhausted
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import BY_NAME, EI, Policy, describe, from_description
-from farthing.record.events import Asked, Told
 from farthing.trial import Outcome, Proposal, Status
+from histories import asked, ended
 
 SPACES = {
     "continuous": ft.Space(x=ft.Real(-5, 10), rate=ft.Real(1e-6, 1.0, log=True)),
@@ -91,12 +91,11 @@ def history_of(space: ft.Space, count: int, outcomes: Outcomes, seed: int = 3) -
         if space.key(config) in taken or not space.allows(config):
             continue
         taken.add(space.key(config))
-        number = len(history.trials)
-        history = history.asked(Asked(number, Proposal(number, config), {}), space)
+        history = asked(history, space, config)
     for number in range(count):
         outcome = outcomes(number)
         if outcome is not None:
-            history = history.told(Told(number, outcome))
+            history = ended(history, space, number, outcome)
     return history
 
 

@@ -180,7 +180,7 @@ def test_one_ctrl_c_lets_what_is_running_end_and_begins_no_more(nursery, tmp_pat
             assert [trial.status.value for trial in study.trials] == ["complete"] * 2
         else:  # the step that was running is there, and the rest can follow
             assert [len(trial.curve) for trial in study.trials] == [1, 1]
-            assert [trial.saved_step for trial in study.trials] == [1, 1]
+            assert [trial.saved_step for trial in study._history.trials] == [1, 1]
     goes_on(path, kind, 2)
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import farthing as ft
 from farthing.history import History
 from farthing.history.persistent import RATIO, WIDTH, KeySet, Vector
+from farthing.history.trials import TrackedTrial, Trials
 from farthing.policies.candidates import FreshSpace
-from farthing.trial import Status, Trial
+from farthing.trial import ENDS_OF_STUDY, EndedBy, Status
 
 EDGES = [0, 1, WIDTH - 1, WIDTH, WIDTH + 1, WIDTH**2 - 1, WIDTH**2, WIDTH**2 + 1, 3 * WIDTH**2]
 
@@ -78,7 +79,7 @@ def test_a_key_set_is_a_set_and_stays_as_it_was(keys):
     assert all(large >= RATIO * small for large, small in pairwise(sizes))
 
 
-def scanned(trials: tuple[Trial, ...]) -> dict[str, object]:
+def scanned(trials: tuple[TrackedTrial, ...]) -> dict[str, object]:
     """What a history knows of its trials, looked for one by one."""
     valued = [trial for trial in trials if trial.value is not None and trial.status is not Status.FAILED]
     return {
@@ -86,7 +87,7 @@ def scanned(trials: tuple[Trial, ...]) -> dict[str, object]:
         "cut_short": [
             trial
             for trial in trials
-            if trial.status is Status.INTERRUPTED or (trial.status is Status.PAUSED and trial.error)
+            if trial.status is Status.INTERRUPTED or (trial.status is Status.PAUSED and trial.ended_by in ENDS_OF_STUDY)
         ],
         "incumbent": min(valued, key=lambda trial: (trial.value, trial.number), default=None),
         "counts": {status: sum(trial.status is status for trial in trials) for status in Status},
@@ -109,7 +110,7 @@ CHANGES = st.lists(
         st.integers(0, 50),
         st.sampled_from(Status),
         st.none() | st.sampled_from([0.0, 1.0, 2.0, -1.0]),
-        st.sampled_from([None, "why"]),
+        st.sampled_from([None, *EndedBy]),
         st.integers(0, 11),
     ),
     max_size=60,
@@ -122,9 +123,9 @@ def test_what_a_history_knows_is_what_looking_at_every_trial_would_find(changes)
     """Whatever happens to trials, in any order: also what no study does, as a key that changes."""
     empty, trials, past = History(0), (), []
     history = empty
-    for place, status, value, error, key in changes:
+    for place, status, value, ended_by, key in changes:
         number = min(place, len(trials))
-        trial = Trial(number, {}, status, value, error=error, key=(key,))
+        trial = TrackedTrial(number, {}, status, value, ended_by=ended_by, key=(key,))
         history = history.with_trial(trial)
         trials = (*trials[:number], trial, *trials[number + 1 :])
         past.append((history, trials))
@@ -132,15 +133,15 @@ def test_what_a_history_knows_is_what_looking_at_every_trial_would_find(changes)
         assert version.trials == expected
         assert version.trials[:] == expected
         assert known(version) == scanned(expected)
-        assert version == replace(empty, trials=expected)
+        assert version == replace(empty, trials=Trials.of(expected))
 
 
 def test_two_futures_of_one_history_do_not_see_each_other():
     base = History(0)
     for number in range(40):
-        base = base.with_trial(Trial(number, {}, Status.COMPLETE, float(number), key=(number,)))
-    left = base.with_trial(Trial(40, {}, Status.RUNNING, key=("left",)))
-    right = base.with_trial(Trial(40, {}, Status.COMPLETE, -1.0, key=("right",)))
+        base = base.with_trial(TrackedTrial(number, {}, Status.COMPLETE, float(number), key=(number,)))
+    left = base.with_trial(TrackedTrial(40, {}, Status.RUNNING, key=("left",)))
+    right = base.with_trial(TrackedTrial(40, {}, Status.COMPLETE, -1.0, key=("right",)))
     assert [len(history.trials) for history in (base, left, right)] == [40, 41, 41]
     assert ("left",) in left.taken
     assert ("left",) not in right.taken
@@ -150,8 +151,8 @@ def test_two_futures_of_one_history_do_not_see_each_other():
 
 
 def test_trials_are_an_immutable_sequence_that_equals_the_tuple_of_them():
-    trials = tuple(Trial(number, {"x": number}, Status.COMPLETE, 1.0) for number in range(3))
-    history = History(0, trials=trials)
+    trials = tuple(TrackedTrial(number, {"x": number}, Status.COMPLETE, 1.0) for number in range(3))
+    history = History(0, trials=Trials.of(trials))
     assert history.trials == trials
     assert trials == history.trials
     assert history.trials != trials[:2]
@@ -159,8 +160,8 @@ def test_trials_are_an_immutable_sequence_that_equals_the_tuple_of_them():
     assert history.trials[1:] == trials[1:]
     assert list(reversed(history.trials)) == list(reversed(trials))
     assert trials[1] in history.trials
-    assert replace(history, trials=()).trials == ()
-    assert replace(history, trials=()).incumbent is None
+    assert replace(history, trials=Trials()).trials == ()
+    assert replace(history, trials=Trials()).incumbent is None
     with pytest.raises(TypeError):
         history.trials[0] = trials[1]
 
@@ -168,7 +169,7 @@ def test_trials_are_an_immutable_sequence_that_equals_the_tuple_of_them():
 def test_a_fresh_space_claims_without_telling_the_history():
     space = ft.Space(n=ft.Integer(0, 3))
     taken = {"n": 0}
-    history = History(0).with_trial(Trial(0, taken, Status.COMPLETE, key=space.key(taken)))
+    history = History(0).with_trial(TrackedTrial(0, taken, Status.COMPLETE, key=space.key(taken)))
     fresh, rng = FreshSpace(space, history), np.random.default_rng(0)
     claimed = [fresh.claim_any(rng) for _ in range(4)]
     assert sorted(config["n"] for config in claimed[:3]) == [1, 2, 3]

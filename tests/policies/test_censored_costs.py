@@ -23,7 +23,7 @@ def cost_of(config: dict[str, Any]) -> float:
 
 
 def killed(study: ft.Study, proposal: ft.Proposal, cost: float) -> None:
-    study.course.record(proposal.trial, Outcome(Status.KILLED, error="too long"), cost, {}, {"cost": cost})
+    study._session.end(proposal.trial, Outcome(Status.KILLED, cost=cost, error="too long"), {"cost": cost})
 
 
 def step(study: ft.Study, limit: float = LIMIT, noise: float = 0.0, as_bound: bool = True) -> ft.Proposal:

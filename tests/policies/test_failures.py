@@ -11,12 +11,13 @@ import pytest
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.history import History
+from farthing.history.trials import Trials
 from farthing.policies import BY_NAME
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model
 from farthing.policies.fits import Models, models_of, success_model
-from farthing.record.events import Asked, Told
-from farthing.trial import OUT_OF_BUDGET, Config, Outcome, Proposal, Status
+from farthing.trial import Config, EndedBy, Outcome, Status
+from histories import asked, ended
 
 SPACE = ft.Space(a=ft.Real(0, 1), b=ft.Real(0, 1))
 MODELLED = ["ei", "ei_alpha", "eipu", "ei_cool", "cei", "carbo"]
@@ -63,9 +64,9 @@ def history_of(outcomes: list[Outcome | None], space: ft.Space = SPACE, seed: in
     rng, history = np.random.default_rng(seed), History(11)
     for number, outcome in enumerate(outcomes):
         config = space.decode(rng.random(len(space)))
-        history = history.asked(Asked(number, Proposal(number, config), {}), space)
+        history = asked(history, space, config)
         if outcome is not None:
-            history = history.told(Told(number, outcome))
+            history = ended(history, space, number, outcome)
     return history
 
 
@@ -87,7 +88,7 @@ def test_failed_trials_never_alter_the_model_of_the_value():
     """The process is the same to the last bit, whether the failures are there or not."""
     with_failures = history_of([complete(math.sin(i)) if i % 3 else failed() for i in range(15)])
     kept = [trial for trial in with_failures.trials if not trial.unsuccessful]
-    without = replace(with_failures, trials=tuple(replace(trial, number=i) for i, trial in enumerate(kept)))
+    without = replace(with_failures, trials=Trials.of(replace(trial, number=i) for i, trial in enumerate(kept)))
     ours, theirs = models(with_failures).fantasies, models(without).fantasies
     assert np.array_equal(ours.process.X, theirs.process.X)
     assert np.array_equal(ours.process.y, theirs.process.y)
@@ -97,7 +98,7 @@ def test_failed_trials_never_alter_the_model_of_the_value():
 
 def test_without_a_failure_there_is_no_model_of_success_and_nothing_is_weighed():
     """Nor do trials count that ended for no fault of their own, or have not ended."""
-    blameless = [failed(Status.KILLED, OUT_OF_BUDGET), failed(Status.INTERRUPTED, "stopped"), None]
+    blameless = [replace(failed(Status.KILLED), ended_by=EndedBy.BUDGET), failed(Status.INTERRUPTED, "stopped"), None]
     history = history_of([complete(math.sin(i)) for i in range(8)] + blameless)
     assert success_model(SPACE, history) is None
     known = models(history)
@@ -135,8 +136,7 @@ def test_every_modelled_policy_weighs_by_success(policy):
     first = chosen(history)
     for shift in (0.0, 0.004, -0.004):
         number, config = len(history.trials), SPACE.decode(np.clip(first + shift, 0.0, 1.0))
-        history = history.asked(Asked(number, Proposal(number, config), {}), SPACE)
-        history = history.told(Told(number, failed()))
+        history = ended(asked(history, SPACE, config), SPACE, number, failed())
     assert np.linalg.norm(chosen(history) - first) > 0.03
 
 
@@ -145,7 +145,7 @@ def test_a_study_in_which_everything_fails_goes_on_away_from_its_failures(policy
     study = ft.Study(SPACE, "40 evaluations", policy=policy, seed=0)
     while study.ended is None:
         study.tell(study.ask(), failed="boom", cost=1.0)
-    U = np.array([trial.unit for trial in study.trials])
+    U = np.array([trial.unit for trial in study._history.trials])
     distances = np.linalg.norm(U[:, None] - U[None, :], axis=2) + 2.0 * np.eye(len(U))
     assert distances.min() > 0.03
     assert np.histogramdd(U, bins=3, range=[(0, 1)] * 2)[0].min() >= 2, "every ninth of the square is looked at"

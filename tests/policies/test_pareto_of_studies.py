@@ -9,9 +9,8 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
-from farthing.history import History
-from farthing.policies.pareto import front_of, persistence_of, state_before
-from farthing.record.events import Asked, Budgeted, Told
+from farthing.policies.pareto import front_at, persistence_of
+from farthing.record.events import Asked, Budgeted, Ended
 from farthing.trial import Outcome, Proposal, Status
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), rounds=ft.Integer(1, 200, log=True), kind=ft.Choice(["a", "b"]))
@@ -121,13 +120,16 @@ def test_the_state_before_a_trial_is_the_fold_of_the_events_before_it():
     events = [
         Budgeted(budget),
         Asked(0, Proposal(0, {"x": 0.1}, 1.0), {"accounts": {}, "committed": 0.0, "running": 0}),
-        Told(0, Outcome(Status.COMPLETE, 4.0, 3.0)),
+        Ended(0, Outcome(Status.COMPLETE, 4.0, 3.0)),
         Asked(1, Proposal(1, {"x": 0.2}, 0.5), ledger),
         Asked(2, Proposal(2, {"x": 0.3}, 2.0, fits={"value": [1]}), ledger),
         Asked(2, Proposal(3, {"x": 0.4}, 2.0), ledger),
-        Told(1, Outcome(Status.COMPLETE, 5.0, 1.0)),
+        Ended(1, Outcome(Status.COMPLETE, 5.0, 1.0)),
     ]
-    history, seen = state_before(3, events, space, History(0))
+    study = ft.Study(space, ft.Budget(cost=20.0), seed=0)
+    study._session.record.write(*events)
+    before = study._session.record.before(3)
+    history, seen = before.history, before.ledger
     assert [trial.status for trial in history.trials] == [Status.COMPLETE, Status.RUNNING, Status.RUNNING]
     assert (history.asks, history.fits) == (2, {"value": [1]})
     assert (seen.spent, seen.committed, seen.running) == (3.0, 2.5, 2)
@@ -144,7 +146,7 @@ def test_points_of_an_earlier_front_have_a_place_in_the_one_of_now(study):
 
 
 def test_front_of_a_state_is_the_front_of_the_study(study):
-    assert same(front_of(*state(study)), study.pareto())
+    assert same(front_at(*state(study)), study.pareto())
 
 
 def test_a_front_can_be_pickled(study):
@@ -186,5 +188,5 @@ def test_without_values_or_costs_there_is_no_front_and_the_error_says_what_is_mi
 
 @pytest.mark.parametrize("trial", [-1, TRIALS, 1000])
 def test_a_trial_that_never_was_is_refused(study, trial):
-    with pytest.raises(InvalidArgument, match=f"there are {TRIALS}\\), got {trial}"):
+    with pytest.raises(InvalidArgument, match=f"trial: expected .*, got {trial}"):
         study.pareto(trial)

@@ -167,17 +167,17 @@ class TestKeepPaused:
                 closed.append((ft.current_run().trial, len(study.trial(ft.current_run().trial).curve)))
 
         def check(study, trial):
-            study.stop_requested = len(study.trials) == 2
-            if study.stop_requested:
+            if len(study.trials) == 2:
+                study.stop()
                 best = study.best.number
                 assert closed == [(1 - best, 1)], "the worse of the two, in the middle of its training"
-                assert [trial.kept_step for trial in study.trials] == [best == 0, best == 1]
+                assert [trial.kept_step for trial in study._history.trials] == [best == 0, best == 1]
 
         path = tmp_path / "study.db"
         with iterative(storage=path, maximize=maximize) as study:
             study.run(objective, progress=False, callbacks=[check], paused_limit=1)
             assert len(closed) == 2
-            assert [trial.kept_step for trial in study.trials] == [0, 0]
+            assert [trial.kept_step for trial in study._history.trials] == [0, 0]
         dropped = [body["trial"] for body in bodies(path, "dropped")]
         assert sorted(dropped) == [0, 1]
         assert dropped == [number for number, _ in closed]
@@ -566,7 +566,7 @@ class TestTheEndOfABudget:
             assert study.best.number == 0
         given = policy if isinstance(policy, Alternating) else None
         with ft.Study.resume(path, policy=given, budget=ft.Budget(cost=60)) as study:
-            assert study.trials[0].kept_step == (3 if objective is saving else 0)
+            assert study._history.trials[0].kept_step == (3 if objective is saving else 0)
             study.run(objective, progress=False)
             assert study.trials[0].status is ft.Status.COMPLETE
             assert study.trials[0].curve.values == curve_of(study.trials[0].config)
@@ -588,7 +588,7 @@ class TestTheEndOfABudget:
                 raise KeyboardInterrupt
 
         study.run(saving, progress=False, callbacks=[stopper])
-        assert [trial.kept_step for trial in study.trials] == [1, 1, 1]
+        assert [trial.kept_step for trial in study._history.trials] == [1, 1, 1]
         study.run(saving, progress=False)
         assert "retrained" not in study.ledger.accounts
         straight = run(saving)
@@ -697,7 +697,8 @@ class TestCtrlC:
 
         with iterative(storage=sys.argv[1]) as study:
             study.run(objective, progress=False)
-            print(*[trial.status.value for trial in study.trials], *[trial.kept_step for trial in study.trials])
+            trials = study._history.trials
+            print(*[trial.status.value for trial in trials], *[trial.kept_step for trial in trials])
         """
 
     @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX knows them")
@@ -837,7 +838,7 @@ class TestShown:
     def test_the_live_line_counts_no_step_twice(self):
         """Its bar stands at what the ledger says and the time since, not since the training began."""
         study = iterative("10s", policy="sobol", max_steps=None)
-        line = progress.Live(study, io.StringIO())
+        line = progress.Live(study._session, io.StringIO())
 
         def objective(config):
             for _ in range(4):
@@ -847,10 +848,10 @@ class TestShown:
                 assert line._fraction_now() < 0.3 * len(study.trials)
             study.stop()
 
-        line.asked(ft.Proposal(0, {}))
+        line.trial_began(ft.Proposal(0, {}))
         study.run(objective, isolate=False, progress=False)
         assert line._fraction_now() < 0.04
-        assert "1 done" in progress.summary(study)
+        assert "1 done" in progress.summary(study._session)
 
     def test_callbacks_may_look_at_everything(self):
         seen = []

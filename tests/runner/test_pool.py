@@ -383,17 +383,17 @@ class TestSideBySide:
         study = ft.Study(LINE, "14 evaluations", policy=policy, seed=3, storage=path)
         with study:
             study.run(objective, workers=2, progress=False)
-            chronicle, course = study.course.chronicle, study.course
-            replayed = ft.Study(LINE, "14 evaluations", policy=policy, seed=3).course.chronicle
+            record, policy = study._session.record, study.policy
+            replayed = ft.Study(LINE, "14 evaluations", policy=policy, seed=3)._session.record
             asked = 0
-            for event in chronicle.past()[2:]:
+            for event in record.past()[2:]:
                 if type(event).__name__ == "Asked":
                     rng = np.random.default_rng([3, event.ask])
-                    (again,) = course.policy.propose(LINE, replayed.history, replayed.ledger, 1, rng)
+                    (again,) = policy.propose(LINE, replayed.history, replayed.ledger, 1, rng)
                     assert again.config == event.proposal.config
                     assert replayed.ledger.as_json() == event.ledger
                     asked += 1
-                replayed.record(event)
+                replayed.write(event)
             assert asked == 14
 
     def test_wall_seconds_are_shared_and_compute_seconds_add_up(self):

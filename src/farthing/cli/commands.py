@@ -15,7 +15,7 @@ from farthing import errors
 from farthing.cli.calling import EXIT_CODES, INTERRUPTED, Settings
 
 if TYPE_CHECKING:
-    from farthing.record.reader import Stored
+    from farthing.record.reader import StudyFile
     from farthing.study import Study
 
 POLICIES = ("auto", "bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "sobol", "random")
@@ -209,16 +209,17 @@ def _ended(study: Study, storage: str | None, as_json: bool, out: Any) -> int:
 def status(study: str, as_json: bool) -> None:
     """Show where a study stands, also while it runs elsewhere."""
     from farthing.cli import formatting as shown
-    from farthing.record.reader import look
+    from farthing.record.reader import read_study
 
-    stored = look(study)
-    best = stored.history.incumbent and stored.best
+    stored = read_study(study)
+    best = stored.best if stored.best_value is not None else None
+    settings = stored.record.settings
     if as_json:
         click.echo(
             shown.as_json(
                 {
-                    "runner": stored.runner, "policy": stored.first.policy.get("name"), "seed": stored.first.seed,
-                    "maximize": stored.first.maximize, "trials": shown.counts(stored.trials),
+                    "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
+                    "maximize": settings.maximize, "trials": shown.counts(stored.trials),
                     "best": best and shown.best_json(best), "ledger": shown.ledger_json(stored.ledger),
                     "run": stored.notes.get("cli"),
                 }
@@ -229,8 +230,8 @@ def status(study: str, as_json: bool) -> None:
     if stored.notes.get("cli"):
         plan = stored.notes["cli"]
         click.echo(f"runs        {plan.get('objective') or plan.get('command')}")
-    aim = "maximise" if stored.first.maximize else "minimise"
-    click.echo(f"search      {aim}, policy {stored.first.policy.get('name')}, seed {stored.first.seed}")
+    aim = "maximise" if settings.maximize else "minimise"
+    click.echo(f"search      {aim}, policy {settings.policy.get('name')}, seed {settings.seed}")
     click.echo(shown.best_text(best, stored.ledger.unit) if best else "best        none yet")
     click.echo(shown.counts_text(stored.trials))
     for trial in stored.trials:
@@ -251,9 +252,9 @@ def best(study: str, as_json: bool) -> None:
     farthing best s.db --json
     """
     from farthing.cli import formatting as shown
-    from farthing.record.reader import look
+    from farthing.record.reader import read_study
 
-    stored = look(study)
+    stored = read_study(study)
     trial = stored.best
     click.echo(shown.as_json(shown.best_json(trial)) if as_json else shown.best_text(trial, stored.ledger.unit))
 
@@ -271,16 +272,16 @@ def export(study: str, csv_file: str | None, json_file: str | None) -> None:
     farthing export s.db --json
     """
     from farthing.cli import formatting as shown
-    from farthing.record.reader import look
+    from farthing.record.reader import read_study
 
     for file in (csv_file, json_file):
         if file not in (None, "-") and os.path.realpath(str(file)) == os.path.realpath(study):
             raise errors.InvalidArgument(f"{file}: is the study itself; name another file to write to")
-    stored = look(study)
+    stored = read_study(study)
     if json_file is not None:
         _write(json_file, shown.as_json([shown.trial_json(trial) for trial in stored.trials]) + "\n")
     if csv_file is not None or json_file is None:
-        _write(csv_file or "-", shown.as_csv(stored.trials, stored.space.names))
+        _write(csv_file or "-", shown.as_csv(stored.trials, stored.record.space.names))
 
 
 def _write(file: str, text: str) -> None:
@@ -306,14 +307,14 @@ def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
     """
     from farthing.cli import formatting as shown
     from farthing.cli.pareto import front_json, front_text
-    from farthing.record.reader import look
+    from farthing.record.reader import read_study
 
-    stored = look(study, past=trial is not None)
+    stored = read_study(study)
     _say_what_is_left_out(stored)
     click.echo(shown.as_json(front_json(stored, trial)) if as_json else front_text(stored, trial, points))
 
 
-def _say_what_is_left_out(stored: Stored) -> None:
+def _say_what_is_left_out(stored: StudyFile) -> None:
     for what in stored.left_out:
         click.echo(f"farthing: warning: {stored.path}: a file cannot hold {what}; it is left out here", err=True)
 

@@ -11,33 +11,24 @@ from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
 from farthing.cli.formatting import config_text, table
 from farthing.errors import InvalidArgument
-from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, from_description
-from farthing.policies.pareto import front_of, state_before
-from farthing.record.reader import Stored
+from farthing.policies import from_description
+from farthing.policies.pareto import front_of
+from farthing.record.reader import StudyFile
 
 
-def front_at(stored: Stored, trial: int | None) -> Front:
-    """Now, or when that trial was asked for."""
-    history, ledger = stored.history, stored.ledger
-    if trial is not None:
-        history, ledger = state_before(trial, stored.events, stored.space, history)
-    with one_blas_thread():
-        rng = np.random.default_rng([stored.first.seed, history.asks])
-        return front_of(stored.space, history, ledger, rng, _policy(stored))
-
-
-def _policy(stored: Stored) -> Policy | None:
+def _front(study: StudyFile, trial: int | None) -> Front:
+    """Now, or when that trial was proposed."""
     try:
-        return from_description(stored.first.policy)
+        policy = from_description(study.record.settings.policy)
     except (InvalidArgument, TypeError):  # of the user's own
-        return None
+        policy = None
+    return front_of(study.record, trial, policy)
 
 
-def front_json(stored: Stored, trial: int | None) -> dict[str, Any]:
-    front, space = front_at(stored, trial), stored.space
+def front_json(study: StudyFile, trial: int | None) -> dict[str, Any]:
+    front, space = _front(study, trial), study.record.space
     return {
-        "unit": stored.ledger.unit,
+        "unit": study.ledger.unit,
         "front": [
             {"cost": math.exp(c), "log_ei": e, "config": space.decode(u)}
             for u, c, e in zip(front.U, front.log_cost.tolist(), front.log_ei.tolist(), strict=True)
@@ -50,9 +41,9 @@ def front_json(stored: Stored, trial: int | None) -> dict[str, Any]:
     }
 
 
-def front_text(stored: Stored, trial: int | None, most: int) -> str:
+def front_text(study: StudyFile, trial: int | None, most: int) -> str:
     """The front from its cheap end to its dear one, at most so many points of it, and the picks."""
-    front, unit, space = front_at(stored, trial), stored.ledger.unit, stored.space
+    front, unit, space = _front(study, trial), study.ledger.unit, study.record.space
     shown = np.unique(np.linspace(0, len(front.U) - 1, most).round().astype(int)).tolist()
 
     def row(log_cost: float, log_ei: float, u: Any) -> list[str]:

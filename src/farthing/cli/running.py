@@ -23,8 +23,9 @@ from farthing.cli.script import Objective, loaded, parts_of
 from farthing.cli.space_file import read_space
 from farthing.cli.template import require_fillable
 from farthing.errors import InvalidArgument, InvalidBudget, InvalidSpace, NoTrial, StudyMismatch
+from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
-from farthing.study import PAUSED_LIMIT, Study
+from farthing.study import Study
 from farthing.trial import Trial
 
 NOTE = "cli"  # the name of our note in a study's file
@@ -197,9 +198,9 @@ def go_on(storage: str, budget: Budget | None, given: Mapping[str, Any], manner:
 
 
 def _remembered(path: str, shown: str, budget: Budget | None, given: Mapping[str, Any]) -> tuple[Study, Plan]:
-    from farthing.record.reader import look
+    from farthing.record.reader import read_study
 
-    stored = look(path).notes.get(NOTE)
+    stored = read_study(path).notes.get(NOTE)
     anew = "objective" in given or "command" in given
     if stored is None and not anew:
         raise InvalidArgument(
@@ -258,9 +259,8 @@ class Heard(logging.Handler):
         self._study = study
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if not (self._study.interrupted or text.startswith("trial ")):
-            warn(text)
+        if not getattr(record, "shown_anyway", False):
+            warn(record.getMessage())
 
 
 def warn(text: str) -> None:

@@ -3,3 +3,4 @@
 from farthing.history.history import History as History
 from farthing.history.history import units as units
 from farthing.history.history import values as values
+from farthing.history.trials import TrackedTrial as TrackedTrial

@@ -1,4 +1,4 @@
-"""Trials by number, and what is asked of them at every event, kept up to date instead of searched for.
+"""Trials as policies and runners see them, by number, and what is asked of them at every event, kept up to date.
 
 A study of ten thousand trials looks at its running ones, its best one and its taken configurations twenty thousand
 times. `Trials` is a value: `with_trial` returns a new one in O(log n), and the old one stays as it was.
@@ -10,27 +10,53 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any, overload
+
+import numpy as np
 
 from farthing.history.persistent import KeySet, Vector
-from farthing.trial import Status, Trial
+from farthing.numerics.arrays import Array
+from farthing.trial import ENDS_OF_STUDY, Status, Trial
 
 Numbers = tuple[int, ...]  # of trials, ascending
 
 
+@dataclass(frozen=True)
+class TrackedTrial(Trial):
+    """A trial with what policies and runners need to know beyond what users see.
+
+    Training goes on from step `kept_step`: where it was paused while the learner is alive, else where its last
+    checkpoint was written, else 0.
+    """
+
+    kept_step: int = 0  # of a running trial, where it is
+    saved_step: int = 0  # of the last checkpoint
+    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was proposed last
+    until_step: int | None = field(default=None, repr=False)  # where it is to be paused
+    counted: bool = field(default=False, repr=False)  # as an evaluation
+    undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
+    key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
+    unit: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,), in the unit cube
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether it was interrupted, or paused by the end of the study and not by its policy."""
+        return self.status is Status.INTERRUPTED or (self.status is Status.PAUSED and self.ended_by in ENDS_OF_STUDY)
+
+
 @dataclass(frozen=True, eq=False)
-class Trials(Sequence[Trial]):
+class Trials(Sequence[TrackedTrial]):
     """An immutable sequence of trials, each in the place of its number; equal to any sequence of equal ones."""
 
-    _all: Vector[Trial] = field(default_factory=Vector)
+    _all: Vector[TrackedTrial] = field(default_factory=Vector)
     _running: Numbers = ()
     _cut_short: Numbers = ()
-    _best: Trial | None = None
+    _best: TrackedTrial | None = None
     counts: Mapping[Status, int] = field(default_factory=dict)
     keys: KeySet = field(default_factory=KeySet)  # of all of them
 
     @classmethod
-    def of(cls, trials: Iterable[Trial]) -> Trials:
+    def of(cls, trials: Iterable[TrackedTrial]) -> Trials:
         """These trials, as they are if they are such a sequence already."""
         if isinstance(trials, Trials):
             return trials
@@ -38,13 +64,13 @@ class Trials(Sequence[Trial]):
         return cls(
             Vector.of(held),
             tuple(trial.number for trial in held if trial.status is Status.RUNNING),
-            tuple(trial.number for trial in held if is_cut_short(trial)),
+            tuple(trial.number for trial in held if trial.cut_short),
             _best_of(held),
             Counter(trial.status for trial in held),
             KeySet.of(trial.key for trial in held),
         )
 
-    def with_trial(self, trial: Trial) -> Trials:
+    def with_trial(self, trial: TrackedTrial) -> Trials:
         """With that one in the place of its number, which may be the next."""
         number = trial.number
         before = self._all[number] if number < len(self._all) else None
@@ -53,7 +79,7 @@ class Trials(Sequence[Trial]):
         grown = Trials(
             self._all.with_item(number, trial),
             _with(self._running, number, trial.status is Status.RUNNING),
-            _with(self._cut_short, number, is_cut_short(trial)),
+            _with(self._cut_short, number, trial.cut_short),
             self._best,
             _counted(self.counts, before, trial),
             self.keys.with_key(trial.key) if before is None else self.keys,
@@ -61,16 +87,16 @@ class Trials(Sequence[Trial]):
         return replace(grown, _best=_best_after(grown, self._best, trial))
 
     @property
-    def running(self) -> list[Trial]:
+    def running(self) -> list[TrackedTrial]:
         return [self._all[number] for number in self._running]
 
     @property
-    def cut_short(self) -> list[Trial]:
+    def cut_short(self) -> list[TrackedTrial]:
         """Trials that were interrupted, or paused by the end of the study and not by its policy."""
         return [self._all[number] for number in self._cut_short]
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> TrackedTrial | None:
         """The trial of least value, the earliest of equals, that did not fail."""
         return self._best
 
@@ -78,13 +104,13 @@ class Trials(Sequence[Trial]):
         return len(self._all)
 
     @overload
-    def __getitem__(self, index: int) -> Trial: ...
+    def __getitem__(self, index: int) -> TrackedTrial: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Trial, ...]: ...
-    def __getitem__(self, index: int | slice) -> Trial | tuple[Trial, ...]:
+    def __getitem__(self, index: slice) -> tuple[TrackedTrial, ...]: ...
+    def __getitem__(self, index: int | slice) -> TrackedTrial | tuple[TrackedTrial, ...]:
         return self._all[index]
 
-    def __iter__(self) -> Iterator[Trial]:
+    def __iter__(self) -> Iterator[TrackedTrial]:
         return iter(self._all)
 
     def __eq__(self, other: object) -> bool:
@@ -99,12 +125,7 @@ class Trials(Sequence[Trial]):
         return repr(tuple(self))
 
 
-def is_cut_short(trial: Trial) -> bool:
-    """Whether it was interrupted, or paused by the end of the study and not by its policy."""
-    return trial.status is Status.INTERRUPTED or (trial.status is Status.PAUSED and bool(trial.error))
-
-
-def _equal(a: Trial, b: Trial) -> bool:
+def _equal(a: TrackedTrial, b: TrackedTrial) -> bool:
     return a is b or a == b
 
 
@@ -117,7 +138,7 @@ def _with(numbers: Numbers, number: int, belongs: bool) -> Numbers:
     return (*numbers[:place], number, *numbers[place:]) if belongs else (*numbers[:place], *numbers[place + 1 :])
 
 
-def _counted(counts: Mapping[Status, int], before: Trial | None, trial: Trial) -> Mapping[Status, int]:
+def _counted(counts: Mapping[Status, int], before: TrackedTrial | None, trial: TrackedTrial) -> Mapping[Status, int]:
     if before is not None and before.status is trial.status:
         return counts
     changed = dict(counts)
@@ -127,19 +148,21 @@ def _counted(counts: Mapping[Status, int], before: Trial | None, trial: Trial) -
     return changed
 
 
-def _rank(trial: Trial) -> tuple[float, int] | None:
+def _rank(trial: TrackedTrial) -> tuple[float, int] | None:
     """What makes one trial better than another, None for one that cannot be the best."""
     if trial.value is None or trial.status is Status.FAILED:
         return None
     return trial.value, trial.number
 
 
-def _best_of(trials: Iterable[Trial]) -> Trial | None:
+def _best_of(trials: Iterable[TrackedTrial]) -> TrackedTrial | None:
     ranked = [(rank, trial) for trial in trials if (rank := _rank(trial)) is not None]
     return min(ranked, key=lambda pair: pair[0], default=(None, None))[1]
 
 
-def _best_after(trials: Iterable[Trial], best: Trial | None, changed: Trial) -> Trial | None:
+def _best_after(
+    trials: Iterable[TrackedTrial], best: TrackedTrial | None, changed: TrackedTrial
+) -> TrackedTrial | None:
     """The best once a trial has changed; all are looked at only when the best itself has become worse."""
     rank, held = _rank(changed), None if best is None else _rank(best)
     if rank is not None and (held is None or rank <= held):

@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.history import History
+from farthing.history import History, TrackedTrial
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
 from farthing.space import Space
-from farthing.trial import Decision, Proposal, Status, Trial
+from farthing.trial import Decision, Proposal, Status
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Auto:
         return [replace(proposal, reason=f"{policy.name}: {proposal.reason}") for proposal in proposals]
 
     def decide(
-        self, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+        self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
     ) -> Decision:
         """As the policy that proposes does."""
         policy = self.chosen(history, ledger)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from farthing.history import History, units
+from farthing.history import History, TrackedTrial, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
@@ -21,7 +21,7 @@ from farthing.surrogates.cost import censored, flops, log_cost, transfer
 from farthing.surrogates.cost import choice as cost_choice
 from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost.log_cost import CostModel
-from farthing.trial import Config, Status, Trial
+from farthing.trial import Config, Status
 
 CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
@@ -69,11 +69,11 @@ def _log_costs(
     return X, _raised(space, X, b, _bounds(known), prior, level_strength)
 
 
-def _costs(trials: Sequence[Trial]) -> Array:
+def _costs(trials: Sequence[TrackedTrial]) -> Array:
     return np.array([trial.cost for trial in trials], dtype=np.float64)
 
 
-def _bounds(trials: Sequence[Trial]) -> Mask:
+def _bounds(trials: Sequence[TrackedTrial]) -> Mask:
     """Whose cost is only what was spent so far: also that of a running one, which has reported steps or runs again."""
     return np.array([trial.censored or trial.status is Status.RUNNING for trial in trials], dtype=np.bool_)
 
@@ -153,7 +153,7 @@ class Counted(OfConfigs):
     fitted: flops.FlopCost
 
     @classmethod
-    def of(cls, space: Space, known: Sequence[Trial], b: Array, knowledge: CostKnowledge) -> Counted:
+    def of(cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge) -> Counted:
         """From trials and their log costs b (n,), whose bounds are raised."""
         names = tuple(knowledge.counts_of(known[0].config))
         Phi = knowledge.features_of([trial.config for trial in known], names)

@@ -24,7 +24,7 @@ from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
-from farthing.history import History, units, values
+from farthing.history import History, TrackedTrial, units, values
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cheap_design import cheap_design
@@ -36,7 +36,7 @@ from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.outputs import Warp
-from farthing.trial import Config, Proposal, Status, Trial
+from farthing.trial import Config, Proposal, Status
 
 ANCHORS = 3  # of the best evaluated points, perturbed in the search for the next
 WARM_UP = 5  # points before the first modelled one where cost is weighed: CArBO's, and enough for a line
@@ -248,7 +248,7 @@ def models_of(
     )  # fmt: skip
 
 
-def recommend(space: Space, history: History) -> Trial | None:
+def recommend(space: Space, history: History) -> TrackedTrial | None:
     """The complete trial of least posterior mean: with noise, the one that is best and not the one that was lucky."""
     complete = history.complete
     if len(complete) < FEWEST_VALUES:
@@ -276,7 +276,7 @@ def success_model(space: Space, history: History) -> Feasibility | None:
     return feasibility.fit(space.features(units(ended, len(space))), succeeded, space.groups, warm)
 
 
-def design_share(trials: Sequence[Trial], ledger: Ledger) -> float:
+def design_share(trials: Sequence[TrackedTrial], ledger: Ledger) -> float:
     """tau_init / tau: the share of the budget that the trials of the initial design have used."""
     limits = ledger.budget.limits
     shares = [len(trials) / limits["evaluations"]] if "evaluations" in limits else [0.0]

@@ -6,17 +6,19 @@ picks are made by the policies themselves, each from the generator that its own 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 
+from farthing import checks
 from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
-from farthing.budget import Budget, Ledger
-from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
+from farthing.budget import Ledger
+from farthing.errors import NoTrial, SpaceExhausted
 from farthing.history import History
 from farthing.numerics.arrays import Array
+from farthing.numerics.threads import one_blas_thread
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cei import CEI
 from farthing.policies.cost_models import CostModelOf, chosen_cost_model
@@ -24,7 +26,7 @@ from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
 from farthing.policies.fits import FEWEST_VALUES, Models, design_size, models_of
 from farthing.policies.protocol import Policy
-from farthing.record.events import Asked, Budgeted, Dropped, Event, Reported, Told
+from farthing.record.record import Record
 from farthing.space import Space
 
 Shown = EI | EIpu | EICool | CEI
@@ -33,7 +35,15 @@ CONTEXTUAL = "CEI"
 SHOWN: Mapping[str, Shown] = {"EI": EI(), "EIpu": EIpu(), "EI-cool": EICool(), CONTEXTUAL: CEI()}
 
 
-def front_of(
+def front_of(record: Record, trial: int | None = None, policy: Policy | None = None) -> Front:
+    """The front of a study now, or as it was when that trial was proposed."""
+    state = record.state if trial is None else record.before(checks.whole_number("trial", trial, or_none=True))
+    rng = np.random.default_rng([record.settings.seed, state.history.asks])
+    with one_blas_thread():
+        return front_at(record.space, state.history, state.ledger, rng, policy)
+
+
+def front_at(
     space: Space,
     history: History,
     ledger: Ledger,
@@ -60,41 +70,6 @@ def persistence_of(
     """Where the points of an earlier front are at this state, and which are still on it."""
     models = _models(space, history, ledger, rng, None, cost_model)
     return persistence(before, _front(models, None), _landscape(models))
-
-
-def state_before(trial: int, events: Iterable[Event], space: Space, now: History) -> tuple[History, Ledger]:
-    """What was known when a trial was first asked for: trials told later are running, as they were then.
-
-    Of several trials asked for at once, the earlier ones are running for the later ones.
-    """
-    history, budget, together = replace(now, trials=(), asks=0, fits={}), None, list[Asked]()
-    for event in events:
-        match event:
-            case Asked() if event.proposal.trial == trial and budget is not None:
-                return replace(history, asks=event.ask), _ledger_at(budget, event, together)
-            case Asked():
-                history = history.asked(event, space)
-                together.append(event)
-            case Reported():
-                history = history.reported(event)
-            case Dropped():
-                history = history.dropped(event)
-            case Told():
-                history = history.told(event)
-            case Budgeted():
-                budget = event.budget
-    raise InvalidArgument(
-        f"pareto: trial must be the number of one that was asked for (there are {len(history.trials)}), got {trial!r}"
-    )
-
-
-def _ledger_at(budget: Budget, event: Asked, earlier: Iterable[Asked]) -> Ledger:
-    """The ledger that an ask saw, with what it had promised to its own earlier proposals."""
-    ledger = Ledger(budget, **event.ledger)
-    for other in earlier:
-        if other.ask == event.ask:
-            ledger = ledger.promised(other.proposal.predicted_cost or 0.0, 1)
-    return ledger
 
 
 def _models(

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.history import History
+from farthing.history import History, TrackedTrial
 from farthing.space import Space
-from farthing.trial import Decision, Proposal, Trial
+from farthing.trial import Decision, Proposal
 
 
 class Policy(Protocol):
@@ -36,7 +36,7 @@ class Policy(Protocol):
 
 
 def decide(
-    policy: Policy, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+    policy: Policy, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
 ) -> Decision:
     """What a policy makes of a run after one of its steps; one that does not say trains completely."""
     own = getattr(policy, "decide", None)

@@ -1,27 +1,86 @@
-"""What happens to a study, as values: opened, given a budget, asked, reported, told, noted.
+"""What happens to a study, as values. A study is the fold of its events, and its file holds nothing else.
 
-A study is the fold of these over its history and its ledger, and the file holds nothing else. In the file values are in
-the user's own sign and options are indices; here, in memory, values are minimised and configs hold the options.
+Each event knows its form in the file (`body`, `read`), whether one that was read can have happened (`check`), and what
+it does to the state (`applied`). A new kind of event is one class here: a subclass with a `kind` is known by that name.
+
+In the file, values are in the user's own sign and options are indices; in memory, values are minimised and
+configurations hold the options themselves. What Study writes was checked before, but a file may come from anywhere: a
+NaN, a text or a list in the place of a number would spoil every model and budget after it. All that is read is checked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
-from farthing.budget import Budget, Charges
+from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import plain
+from farthing.direction import Direction
+from farthing.history.trials import TrackedTrial
+from farthing.record import stored
+from farthing.record.state import State
 from farthing.space import Space
-from farthing.trial import Config, Outcome, Proposal, Report, Status
+from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The first event: all that a study is made of, but for its budget."""
+class Form:
+    """What the form of events in one file depends on."""
+
+    space: Space
+    direction: Direction
+
+
+class Event(ABC):
+    """Something that happened to a study."""
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Event.kinds[cls.kind] = cls
+
+    @abstractmethod
+    def body(self, form: Form) -> Json:
+        """As JSON."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        """From JSON of any origin; whatever is wrong with it may raise any exception."""
+
+    @abstractmethod
+    def check(self, state: State) -> None:
+        """A ValueError if this cannot have happened at that state."""
+
+    @abstractmethod
+    def applied(self, state: State) -> State:
+        """The state after it."""
+
+
+def write(event: Event, form: Form) -> tuple[str, str]:
+    """An event as its kind and JSON text."""
+    return event.kind, json.dumps(event.body(form), separators=(",", ":"))
+
+
+def read(kind: str, text: str, form: Form) -> Event:
+    """The event of a kind and a JSON text."""
+    if kind not in Event.kinds:
+        raise ValueError(f"unknown kind of event {kind!r}")
+    return Event.kinds[kind].read(json.loads(text), form)
+
+
+@dataclass(frozen=True)
+class Opened(Event):
+    """The first event: all that a study is made of except its budget. It is in its file's form, for there is no other
+    before the space is known."""
+
+    kind = "opened"
 
     space: Json
     policy: Json
@@ -29,179 +88,339 @@ class Opened:
     maximize: bool
     start: tuple[Json, ...] = ()  # stored configs
     stop_at: float | None = None
-    cost: Json = field(default_factory=dict)  # what was known of it: CostKnowledge.describe()
+    cost: Json = field(default_factory=dict)  # what is known of cost in advance: CostKnowledge
     max_steps: int | None = None
+
+    def body(self, form: Form | None = None) -> Json:
+        return {
+            "space": self.space, "policy": self.policy, "seed": self.seed, "maximize": self.maximize,
+            "start": list(self.start), "stop_at": self.stop_at, "cost": self.cost, "max_steps": self.max_steps,
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, body: Json, form: Form | None = None) -> Self:
+        opened = cls(**{**body, "start": tuple(body["start"])})
+        opened._check_types()
+        return opened
+
+    def _check_types(self) -> None:
+        for name in ("space", "policy", "cost"):
+            stored.mapping(name, getattr(self, name))
+        if not isinstance(self.space.get("parameters"), list):
+            raise ValueError("the space has no list of parameters")
+        stored.text("the name of the policy", self.policy.get("name"))
+        for config in self.start:
+            stored.mapping("a config to start with", config)
+        stored.whole("seed", self.seed)
+        if not isinstance(self.maximize, bool):
+            raise ValueError(f"maximize is {self.maximize!r}")
+        if self.stop_at is not None:
+            stored.number("stop_at", self.stop_at)
+        if self.max_steps is not None:
+            stored.whole("max_steps", self.max_steps)
+
+    def check(self, state: State) -> None:
+        raise ValueError("a study is opened once")
+
+    def applied(self, state: State) -> State:
+        return state
 
 
 @dataclass(frozen=True)
-class Budgeted:
+class Budgeted(Event):
     """The budget from here on."""
+
+    kind = "budgeted"
 
     budget: Budget
 
+    def body(self, form: Form) -> Json:
+        return {"budget": self.budget.as_json()}
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        return cls(Budget.from_json(body["budget"]))
+
+    def check(self, state: State) -> None:
+        """A Budget checks itself."""
+
+    def applied(self, state: State) -> State:
+        held = state.budgeted or Ledger(self.budget)
+        return replace(state, budgeted=Ledger(self.budget, held.accounts, held.committed, held.running))
+
 
 @dataclass(frozen=True)
-class Asked:
-    """A proposal was handed out: in which ask, what the ledger said, and what the optimiser spent on it."""
+class Asked(Event):
+    """A proposal was handed out: in which ask, what the ledger said, and what the optimiser spent on it.
+
+    A new trial is running then, or a paused or interrupted one again.
+    """
+
+    kind = "asked"
 
     ask: int
     proposal: Proposal
     ledger: Mapping[str, Any]
     charges: Charges = field(default_factory=dict)
 
+    def body(self, form: Form) -> Json:
+        proposal = self.proposal
+        return {
+            "ask": self.ask,
+            "trial": proposal.trial,
+            "config": form.space.store_config(proposal.config),
+            "predicted_cost": proposal.predicted_cost,
+            "reason": proposal.reason,
+            "fits": dict(proposal.fits),
+            "start_step": proposal.start_step,
+            "until_step": proposal.until_step,
+            "ledger": dict(self.ledger),
+            "charges": self.charges,
+        }
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        proposal = Proposal(
+            body["trial"], form.space.load_config(body["config"]), body["predicted_cost"], body["reason"], body["fits"],
+            body.get("start_step", 0), body.get("until_step"),
+        )  # fmt: skip
+        return cls(body["ask"], proposal, body["ledger"], body["charges"])
+
+    def check(self, state: State) -> None:
+        proposal = self.proposal
+        stored.whole("ask", self.ask)
+        stored.whole("trial", proposal.trial, most=len(state.history.trials))
+        stored.whole("start_step", proposal.start_step)
+        stored.whole("until_step", proposal.until_step or 0)
+        stored.amount("predicted_cost", proposal.predicted_cost)
+        stored.text("reason", proposal.reason)
+        stored.mapping("fits", proposal.fits)
+        stored.charges(self.charges)
+
+    def applied(self, state: State) -> State:
+        history, proposal = state.history, self.proposal
+        if proposal.trial < len(history.trials):
+            before = history.trials[proposal.trial]
+        else:
+            config, space = dict(proposal.config), state.space
+            before = TrackedTrial(
+                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config)
+            )  # fmt: skip
+        trial = replace(
+            before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
+            ended_by=None, kept_step=proposal.start_step, from_step=proposal.start_step, until_step=proposal.until_step,
+        )  # fmt: skip
+        fits = {**history.fits, **proposal.fits}
+        grown = replace(history.with_trial(trial), asks=self.ask + 1, fits=fits)
+        return replace(state, history=grown).charged(self.charges).promised(proposal.predicted_cost or 0.0, 1)
+
+    def seen(self, before: State, earlier: Iterable[Asked]) -> State:
+        """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals."""
+        ledger = Ledger(before.ledger.budget, **self.ledger)
+        for other in earlier:
+            if other.ask == self.ask:
+                ledger = ledger.promised(other.proposal.predicted_cost or 0.0, 1)
+        return replace(before, history=replace(before.history, asks=self.ask), budgeted=ledger)
+
 
 @dataclass(frozen=True)
-class Reported:
-    """A trial has trained one more step."""
+class Reported(Event):
+    """A running trial is one step further. A step that is trained again adds nothing but its cost."""
+
+    kind = "reported"
 
     trial: int
     report: Report
     charges: Charges = field(default_factory=dict)
 
+    def body(self, form: Form) -> Json:
+        report, turned = self.report, form.direction.turned
+        return {
+            "trial": self.trial,
+            "value": turned(report.value),
+            "cost": report.cost,
+            "train_value": turned(report.train_value),
+            "saved": report.saved,
+            "attributes": plain(report.attributes),
+            "charges": self.charges,
+        }
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        turned = form.direction.turned
+        report = Report(
+            turned(body["value"]), body["cost"], turned(body["train_value"]), body["saved"], body["attributes"]
+        )  # fmt: skip
+        return cls(body["trial"], report, body["charges"])
+
+    def check(self, state: State) -> None:
+        report = self.report
+        stored.whole("trial", self.trial)
+        stored.number("value", report.value)
+        stored.amount("cost", report.cost)
+        if report.train_value is not None:
+            stored.number("train_value", report.train_value)
+        stored.mapping("attributes", report.attributes)
+        stored.charges(self.charges)
+
+    def applied(self, state: State) -> State:
+        trial, report = state.history.running_trial(self.trial), self.report
+        step = trial.kept_step + 1
+        new = step > len(trial.curve)
+        further = replace(
+            trial, curve=trial.curve.with_report(report) if new else trial.curve,
+            value=_least(trial.value, report.value if new else None), cost=_sum(trial.cost, report.cost),
+            attributes={**trial.attributes, **report.attributes}, kept_step=step, undecided=new,
+            saved_step=step if report.saved else trial.saved_step,
+        )  # fmt: skip
+        return replace(state, history=state.history.with_trial(further)).charged(self.charges)
+
 
 @dataclass(frozen=True)
-class Dropped:
-    """A run that rests is not alive any more: it will go on from its checkpoint, or from the beginning."""
+class Dropped(Event):
+    """A paused learner is not alive any more: it will go on from its checkpoint, or from the beginning."""
+
+    kind = "dropped"
 
     trial: int
     kept_step: int = 0  # of the checkpoint
 
+    def body(self, form: Form) -> Json:
+        return {"trial": self.trial, "kept_step": self.kept_step}
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        return cls(body["trial"], body["kept_step"])
+
+    def check(self, state: State) -> None:
+        stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
+        stored.whole("kept_step", self.kept_step)
+
+    def applied(self, state: State) -> State:
+        trial = replace(state.history.trials[self.trial], kept_step=self.kept_step, saved_step=self.kept_step)
+        return replace(state, history=state.history.with_trial(trial))
+
 
 @dataclass(frozen=True)
-class Told:
-    """A trial ended, with what it cost."""
+class Ended(Event):
+    """A running trial ended, or was paused, and what it cost beyond its reports."""
+
+    kind = "told"  # as files have called it from the beginning
 
     trial: int
     outcome: Outcome
     charges: Charges = field(default_factory=dict)
 
+    def body(self, form: Form) -> Json:
+        outcome = self.outcome
+        return {
+            "trial": self.trial,
+            "status": outcome.status.value,
+            "ended_by": outcome.ended_by,
+            "value": form.direction.turned(outcome.value),
+            "cost": outcome.cost,
+            "error": outcome.error,
+            "attributes": plain(outcome.attributes),
+            "charges": self.charges,
+        }
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        status, error = Status(body["status"]), body["error"]
+        ended_by = EndedBy(body["ended_by"]) if "ended_by" in body else _ended_by_in_old_files(status, error)
+        outcome = Outcome(
+            status, form.direction.turned(body["value"]), body["cost"], error, body["attributes"], ended_by
+        )  # fmt: skip
+        return cls(body["trial"], outcome, body["charges"])
+
+    def check(self, state: State) -> None:
+        outcome = self.outcome
+        stored.whole("trial", self.trial)
+        if outcome.status is Status.RUNNING:
+            raise ValueError("a trial ended as running")
+        if outcome.value is not None:
+            stored.number("value", outcome.value)
+        stored.amount("cost", outcome.cost)
+        stored.text("error", outcome.error or "")
+        stored.mapping("attributes", outcome.attributes)
+        stored.charges(self.charges)
+
+    def applied(self, state: State) -> State:
+        history, outcome = state.history, self.outcome
+        running = history.running_trial(self.trial)
+        iterative, alive = len(running.curve) > 0, outcome.status is Status.PAUSED
+        trial = replace(
+            running, status=outcome.status, value=_least(running.value, outcome.value),
+            cost=_sum(running.cost, outcome.cost) if iterative else outcome.cost, error=outcome.error,
+            attributes={**running.attributes, **outcome.attributes}, ended_by=outcome.ended_by,
+            kept_step=running.kept_step if alive else running.saved_step,
+            counted=running.counted or outcome.status is not Status.INTERRUPTED,
+            undecided=running.undecided and alive and outcome.ended_by in ENDS_OF_STUDY,
+        )  # fmt: skip
+        length = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
+        grown = replace(history.with_trial(trial), max_steps=history.max_steps or length)
+        ended = replace(state, history=grown).charged(self.charges)
+        return ended.promised(-(running.predicted_cost or 0.0), -1)
+
 
 @dataclass(frozen=True)
-class Charged:
+class Charged(Event):
     """What a run spent after its last trial."""
+
+    kind = "charged"
 
     charges: Charges
 
+    def body(self, form: Form) -> Json:
+        return {"charges": self.charges}
+
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        return cls(body["charges"])
+
+    def check(self, state: State) -> None:
+        stored.charges(self.charges)
+
+    def applied(self, state: State) -> State:
+        return state.charged(self.charges)
+
 
 @dataclass(frozen=True)
-class Noted:
+class Noted(Event):
     """What whoever runs the study wants to find in its file again, as JSON; it replaces what was noted before."""
+
+    kind = "noted"
 
     notes: Json
 
+    def body(self, form: Form) -> Json:
+        return {"notes": plain(self.notes)}
 
-Event = Opened | Budgeted | Asked | Reported | Dropped | Told | Charged | Noted
+    @classmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        return cls(body["notes"])
 
+    def check(self, state: State) -> None:
+        if not isinstance(self.notes, dict):
+            raise ValueError(f"notes is {self.notes!r}")
 
-@dataclass(frozen=True)
-class Codec:
-    """Events to and from (kind, JSON text). `space` and `sign` are known once the Opened event is."""
-
-    space: Space
-    maximize: bool
-
-    def write(self, event: Event) -> tuple[str, str]:
-        kind, body = self._body(event)
-        return kind, json.dumps(body, separators=(",", ":"))
-
-    def _body(self, event: Event) -> tuple[str, Json]:
-        match event:
-            case Opened():
-                return "opened", opened_body(event)
-            case Budgeted(budget):
-                return "budgeted", {"budget": budget.as_json()}
-            case Asked(ask, proposal, ledger, charges):
-                return "asked", {
-                    "ask": ask,
-                    "trial": proposal.trial,
-                    "config": self.space.store_config(proposal.config),
-                    "predicted_cost": proposal.predicted_cost,
-                    "reason": proposal.reason,
-                    "fits": dict(proposal.fits),
-                    "start_step": proposal.start_step,
-                    "until_step": proposal.until_step,
-                    "ledger": dict(ledger),
-                    "charges": charges,
-                }
-            case Reported(trial, report, charges):
-                return "reported", {
-                    "trial": trial,
-                    "value": self._flip(report.value),
-                    "cost": report.cost,
-                    "train_value": self._flip(report.train_value),
-                    "saved": report.saved,
-                    "attributes": plain(report.attributes),
-                    "charges": charges,
-                }
-            case Dropped(trial, kept_step):
-                return "dropped", {"trial": trial, "kept_step": kept_step}
-            case Told(trial, outcome, charges):
-                return "told", {
-                    "trial": trial,
-                    "status": outcome.status.value,
-                    "value": self._flip(outcome.value),
-                    "cost": outcome.cost,
-                    "error": outcome.error,
-                    "attributes": plain(outcome.attributes),
-                    "charges": charges,
-                }
-
-            case Charged(charges):
-                return "charged", {"charges": charges}
-            case Noted(notes):
-                return "noted", {"notes": plain(notes)}
-
-    def read(self, kind: str, text: str) -> Event:
-        body = json.loads(text)
-        match kind:
-            case "opened":
-                return read_opened(body)
-            case "budgeted":
-                return Budgeted(Budget.from_json(body["budget"]))
-            case "asked":
-                config: Config = self.space.load_config(body["config"])
-                proposal = Proposal(
-                    body["trial"], config, body["predicted_cost"], body["reason"], body["fits"],
-                    body.get("start_step", 0), body.get("until_step"),
-                )  # fmt: skip
-                return Asked(body["ask"], proposal, body["ledger"], body["charges"])
-            case "reported":
-                value = self._flip(body["value"])
-                assert value is not None
-                train_value = self._flip(body["train_value"])
-                report = Report(value, body["cost"], train_value, body["saved"], body["attributes"])
-                return Reported(body["trial"], report, body["charges"])
-            case "dropped":
-                return Dropped(body["trial"], body["kept_step"])
-            case "told":
-                outcome = Outcome(
-                    Status(body["status"]),
-                    self._flip(body["value"]),
-                    body["cost"],
-                    body["error"],
-                    body["attributes"],
-                )
-                return Told(body["trial"], outcome, body["charges"])
-            case "charged":
-                return Charged(body["charges"])
-            case "noted":
-                if not isinstance(body["notes"], dict):
-                    raise ValueError(f"notes is {body['notes']!r}")
-                return Noted(body["notes"])
-            case _:
-                raise ValueError(f"unknown kind of event {kind!r}")
-
-    def _flip(self, value: float | None) -> float | None:
-        return -value if self.maximize and value is not None else value
+    def applied(self, state: State) -> State:
+        return replace(state, notes=self.notes)
 
 
-def opened_body(event: Opened) -> Json:
-    return {
-        "space": event.space, "policy": event.policy, "seed": event.seed, "maximize": event.maximize,
-        "start": list(event.start), "stop_at": event.stop_at, "cost": event.cost,
-        "max_steps": event.max_steps,
-    }  # fmt: skip
+def _least(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else min(a, b)
 
 
-def read_opened(body: Json) -> Opened:
-    return Opened(**{**body, "start": tuple(body["start"])})
+def _sum(a: float | None, b: float | None) -> float | None:
+    """What is known of two costs together."""
+    return a if b is None else (a or 0.0) + b
+
+
+def _ended_by_in_old_files(status: Status, error: object) -> EndedBy | None:
+    """Files of version 0.1 say it in words alone."""
+    if status is Status.KILLED and error == "killed: the budget is spent":
+        return EndedBy.BUDGET
+    if status is Status.PAUSED and error:
+        return EndedBy.TARGET if str(error).endswith("reached the value asked for by stop_at") else EndedBy.BUDGET
+    return None

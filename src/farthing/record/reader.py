@@ -1,6 +1,6 @@
 """A study file to look at: neither its objective nor its policy is needed, and whoever runs it is not disturbed.
 
-Options that a file cannot hold, for they are objects of the user's program, are shown as they were described.
+Options that a file cannot hold, because they are objects of the user's program, are shown as they were described.
 """
 
 from __future__ import annotations
@@ -11,66 +11,40 @@ import socket
 from collections.abc import Mapping
 from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from farthing.budget import Ledger
-from farthing.errors import NoTrial, StorageError
-from farthing.history import History
+from farthing.errors import StorageError
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record.events import Event, Opened
-from farthing.record.record import Chronicle, first_event
+from farthing.record.record import Record, settings_in
+from farthing.record.results import Results
 from farthing.record.storage import open_log
 from farthing.space import Space
-from farthing.trial import Status, Trial
+
+FUNCTIONS = {"known": "known_cost", "features": "cost_features"}  # of cost knowledge, as stored and as arguments
 
 
-@dataclass(frozen=True)
-class Stored:
+class StudyFile(Results):
     """What a study file holds.
 
-    `runner` is the process that runs it now, as text, None if there is none; `left_out` says what of the space the file
-    cannot hold. Values in `history` are minimised, those of `trials` and `best` are in the user's own sign.
+    `runner` is the process that runs it now, as text, None if there is none; `left_out` says which parts of the study
+    the file cannot hold.
     """
 
-    path: str
-    first: Opened
-    space: Space
-    history: History
-    ledger: Ledger
-    notes: Mapping[str, Any]
-    events: tuple[Event, ...]
-    runner: str | None
-    left_out: tuple[str, ...]
-
-    @property
-    def trials(self) -> list[Trial]:
-        return [self._shown(trial) for trial in self.history.trials]
-
-    @property
-    def best(self) -> Trial:
-        """The trial with the best value observed."""
-        found = self.history.incumbent
-        if found is None:
-            raise NoTrial(f"{self.path}: no trial has succeeded yet ({self.history.count(Status.FAILED)} failed)")
-        return self._shown(found)
-
-    def _shown(self, trial: Trial) -> Trial:
-        if not self.first.maximize:
-            return trial
-        return replace(trial, value=None if trial.value is None else -trial.value, curve=trial.curve.flipped())
+    def __init__(self, path: str, record: Record, runner: str | None, left_out: tuple[str, ...]) -> None:
+        super().__init__(record)
+        self.path, self.runner, self.left_out = path, runner, left_out
 
 
-def look(path: str | PathLike[str], *, past: bool = False) -> Stored:
-    """Read a study file; with its events one by one too, if its past is asked for.
+def read_study(path: str | PathLike[str]) -> StudyFile:
+    """Read a study file.
 
     >>> import tempfile, farthing as ft
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", storage=f"{folder}/s.db")
     ...     _ = study.tell(study.ask(), value=0.5)
-    ...     look(f"{folder}/s.db").best.value
+    ...     read_study(f"{folder}/s.db").best.value
     0.5
     """
     if not Path(path).is_file():
@@ -79,21 +53,13 @@ def look(path: str | PathLike[str], *, past: bool = False) -> Stored:
         raise StorageError(f"{path}: the file holds no study yet")
     runner = runner_of(path)
     with closing(open_log(path)) as log:
-        events = list(log.read())
-        if not events:
-            raise StorageError(f"{path}: the file holds no study yet")
-        first = first_event(events, log.name)
-        space, left_out = _as_described(first.space)
-        chronicle = Chronicle(log, space, first, CostKnowledge().with_stored(first.cost))
-        chronicle.replay(events[1:], elsewhere=runner is not None)
-        left_out += tuple(name for key, name in _FUNCTIONS.items() if first.cost.get(key))
-        happened = tuple(chronicle.past()) if past else ()
-        return Stored(
-            str(path), first, space, chronicle.history, chronicle.ledger, chronicle.notes, happened, runner, left_out
-        )  # fmt: skip
-
-
-_FUNCTIONS = {"known": "known_cost", "features": "cost_features"}
+        rows = list(log.read())
+        settings = settings_in(rows, log.name)
+        space, left_out = _as_described(settings.space)
+        knowledge = CostKnowledge().with_stored(settings.cost)
+        record = Record.replayed(log, rows, settings, space, knowledge, elsewhere=runner is not None)
+        left_out += tuple(name for key, name in FUNCTIONS.items() if settings.cost.get(key))
+        return StudyFile(str(path), record, runner, left_out)
 
 
 def runner_of(path: str | PathLike[str]) -> str | None:

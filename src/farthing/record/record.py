@@ -1,7 +1,7 @@
-"""The chronicle of a study: its event log, and the history and ledger that follow from it.
+"""The record of a study: its event log, and the state that follows from it.
 
-Both are a fold over events. `record` writes events to the log and only then lets history and ledger grow by them, so
-that what memory knows is always on disk; `replay` is the same fold over the events read from a file.
+The state is the fold of the events. `write` puts events into the log and only then lets the state grow by them, so that
+what memory knows is always on disk; `replayed` is the same fold over the events that were read from a file.
 """
 
 from __future__ import annotations
@@ -12,128 +12,138 @@ from contextlib import closing, nullcontext
 from typing import Any
 
 from farthing.budget import Budget, Ledger
-from farthing.errors import StorageError
+from farthing.direction import Direction
+from farthing.errors import InvalidArgument, StorageError
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record.events import (
-    Asked,
-    Budgeted,
-    Charged,
-    Codec,
-    Dropped,
-    Event,
-    Noted,
-    Opened,
-    Reported,
-    Told,
-    read_opened,
-)
+from farthing.record import events
+from farthing.record.events import Asked, Budgeted, Event, Form, Noted, Opened
 from farthing.record.lock import exclusive
-from farthing.record.plausible import require_plausible, require_plausible_opening
+from farthing.record.state import State
 from farthing.record.storage import EventLog, MemoryLog, open_log
 from farthing.space import Space
 
+Rows = Sequence[tuple[str, str]]  # kind and JSON text of events
 
-class Chronicle:
+LONGEST_CAUSE = 200  # characters of what is wrong with an event, in a message
+
+
+class Record:
     """What has happened, on disk and in memory."""
 
-    def __init__(self, log: EventLog, space: Space, first: Opened, knowledge: CostKnowledge) -> None:
-        self.log, self._space, self._codec = log, space, Codec(space, first.maximize)
-        self.history = History(first.seed, cost_knowledge=knowledge, max_steps=first.max_steps)
-        self.notes: Mapping[str, Any] = {}
-        self._ledger: Ledger | None = None
+    def __init__(self, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> None:
+        self.log, self.settings, self.space = log, settings, space
+        self.direction = Direction(settings.maximize)
+        self._form = Form(space, self.direction)
+        self._first = State(space, History(settings.seed, cost_knowledge=knowledge, max_steps=settings.max_steps))
+        self.state = self._first
+
+    @classmethod
+    def begun(cls, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> Record:
+        """That of a new study."""
+        record = cls(log, settings, space, knowledge)
+        record.write(settings)
+        return record
+
+    @classmethod
+    def replayed(
+        cls, log: EventLog, rows: Rows, settings: Opened, space: Space, knowledge: CostKnowledge, *,
+        elsewhere: bool = False,
+    ) -> Record:  # fmt: skip
+        """That of an existing file, of which the first event is known. What was running there was interrupted, unless
+        another process runs it elsewhere."""
+        record = cls(log, settings, space, knowledge)
+        record._replay(rows[1:])
+        if not elsewhere:
+            record.state = record.state.interrupted()
+        return record
+
+    @property
+    def history(self) -> History:
+        return self.state.history
 
     @property
     def ledger(self) -> Ledger:
         """What was spent, is committed and remains."""
-        if self._ledger is None:
-            raise StorageError(f"{self.log.name}: the file ends before the study had a budget")
-        return self._ledger
+        try:
+            return self.state.ledger
+        except StorageError as error:
+            raise StorageError(f"{self.log.name}: {error}") from None
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        return self.state.notes
 
     @property
     def storage(self) -> str | None:
-        """The file, None when all lives in memory."""
+        """The file, None when everything is in memory."""
         return None if isinstance(self.log, MemoryLog) else self.log.name
 
-    def past(self) -> list[Event]:
-        """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
-        log = self.log if self.storage is None else open_log(self.storage)
-        with nullcontext(log) if log is self.log else closing(log):
-            return [self._codec.read(kind, body) for kind, body in log.read()]
-
     def limit(self, budget: Budget) -> None:
-        """Let the budget be this one from here on; not while another process runs the study, which would be broken."""
-        if self._ledger is None or self._ledger.budget != budget:
+        """Let the budget be this one from here on; not while another process runs the study, which would break."""
+        if self.state.budgeted is None or self.state.budgeted.budget != budget:
             with exclusive(self.storage):
-                self.record(Budgeted(budget))
+                self.write(Budgeted(budget))
 
     def note(self, notes: Mapping[str, Any]) -> None:
         """Keep these notes from here on; not while another process runs the study."""
         if notes != self.notes:
             with exclusive(self.storage):
-                self.record(Noted(dict(notes)))
+                self.write(Noted(dict(notes)))
 
-    def record(self, *events: Event) -> None:
+    def write(self, *happened: Event) -> None:
         """On disk first, all of them or none, then in memory."""
-        self.log.append(*map(self._codec.write, events))
-        for event in events:
-            self._apply(event)
+        self.log.append(*(events.write(event, self._form) for event in happened))
+        for event in happened:
+            self.state = event.applied(self.state)
 
-    def replay(self, events: Sequence[tuple[str, str]], *, elsewhere: bool = False) -> None:
-        """Take in the events of a file after its first; whatever was running there is not running any more, unless
-        another process runs it elsewhere."""
-        for number, (kind, body) in enumerate(events, start=2):
+    def _replay(self, rows: Rows) -> None:
+        for number, (kind, body) in enumerate(rows, start=2):
             try:
-                event = self._codec.read(kind, body)
-                require_plausible(event, self.history)
-                self._apply(event)
+                event = events.read(kind, body, self._form)
+                event.check(self.state)
+                self.state = event.applied(self.state)
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
                 raise StorageError(
                     f"{self.log.name}: event {number} cannot be read ({_shortened(repr(error))}); the {number - 1} "
                     "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
                     f"farthing.record.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
                 ) from error
-        if elsewhere:
-            return
-        self.history = self.history.interrupted()
-        if self._ledger is not None:
-            self._ledger = self._ledger.promised(-self._ledger.committed, -self._ledger.running)
 
-    def _apply(self, event: Event) -> None:
-        match event:
-            case Budgeted(budget):
-                held = self._ledger or Ledger(budget)
-                self._ledger = Ledger(budget, held.accounts, held.committed, held.running)
-            case Noted(notes):
-                self.notes = notes
-            case Charged(charges):
-                self._ledger = self.ledger.charged(charges)
-            case Asked(proposal=proposal, charges=charges):
-                self.history = self.history.asked(event, self._space)
-                self._ledger = self.ledger.charged(charges).promised(proposal.predicted_cost or 0.0, 1)
-            case Reported(charges=charges):
-                self.history = self.history.reported(event)
-                self._ledger = self.ledger.charged(charges)
-            case Dropped():
-                self.history = self.history.dropped(event)
-            case Told(trial, charges=charges):
-                promised = self.history.running_trial(trial).predicted_cost or 0.0
-                self.history = self.history.told(event)
-                self._ledger = self.ledger.charged(charges).promised(-promised, -1)
+    def before(self, trial: int) -> State:
+        """What was known when a trial was first proposed: trials that ended later are running, as they were then.
+
+        Of several trials proposed at once, the earlier ones are running for the later ones.
+        """
+        state, asked = self._first, list[Asked]()
+        for event in self.past():
+            if isinstance(event, Asked):
+                if event.proposal.trial == trial:
+                    return event.seen(state, asked)
+                asked.append(event)
+            state = event.applied(state)
+        count = len(state.history.trials)
+        raise InvalidArgument(f"trial: expected the number of a trial that was asked for, below {count}, got {trial!r}")
+
+    def past(self) -> list[Event]:
+        """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
+        log = self.log if self.storage is None else open_log(self.storage)
+        with nullcontext(log) if log is self.log else closing(log):
+            return [events.read(kind, body, self._form) for kind, body in log.read()]
 
 
-def first_event(events: Sequence[tuple[str, str]], name: str) -> Opened:
+def settings_in(rows: Rows, name: str) -> Opened:
     """What the study of a file is made of, or an error that names the file."""
-    kind, body = events[0]
-    if kind != "opened":
-        raise StorageError(f"{name}: the first event is {kind!r}, not 'opened'")
+    if not rows:
+        raise StorageError(f"{name}: the file holds no study yet")
+    kind, body = rows[0]
+    if kind != Opened.kind:
+        raise StorageError(f"{name}: the first event is {kind!r}, not {Opened.kind!r}")
     try:
-        first = read_opened(json.loads(body))
-        require_plausible_opening(first)
-        return first
+        return Opened.read(json.loads(body))
     except Exception as error:  # whatever a file of unknown origin holds
         raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
 
 
-def _shortened(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[:most]} ..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]} ..."

@@ -1,14 +1,12 @@
-"""How a study begins: its arguments checked, and compared with what an existing file holds."""
+"""The settings of a study: its arguments checked, and compared with what an existing file holds."""
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
+from farthing import checks
 from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.events import Opened
@@ -21,44 +19,25 @@ def opened(
 ) -> Opened:  # fmt: skip
     """The first event of a new study, or an error that names the argument."""
     return Opened(
-        space.describe(), dict(policy), _checked_seed(seed), bool(maximize),
-        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(), _checked_steps(max_steps),
+        space.describe(), dict(policy),
+        secrets.randbelow(2**32) if seed is None else checks.whole_number("seed", seed, or_none=True),
+        checks.switch("maximize", maximize), _stored_start(space, start),
+        checks.optional(checks.number, "stop_at", stop_at), knowledge.describe(),
+        checks.optional(checks.whole_number, "max_steps", max_steps, least=1),
     )  # fmt: skip
 
 
 def checked_space(space: Any) -> Space:
     """The space itself, or an error that says what came instead."""
-    if not isinstance(space, Space):
-        raise InvalidArgument(f"space: expected a farthing.Space, got {type(space).__name__}")
-    return space
+    return checks.instance("space", space, Space, of="a farthing.Space")
 
 
-def _checked_seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbelow(2**32)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidArgument(f"seed: expected a whole number of at least 0, or None, got {seed!r}")
-    return int(seed)
-
-
-def _checked_steps(max_steps: int | None) -> int | None:
-    if max_steps is None:
-        return None
-    if isinstance(max_steps, bool) or not isinstance(max_steps, int | np.integer) or max_steps < 1:
-        raise InvalidArgument(f"max_steps: expected a whole number of at least 1, or None, got {max_steps!r}")
-    return int(max_steps)
-
-
-def _checked_target(stop_at: float | None) -> float | None:
-    if stop_at is not None and not math.isfinite(stop_at):
-        raise InvalidArgument(f"stop_at: expected a finite number or None, got {stop_at!r}")
-    return None if stop_at is None else float(stop_at)
-
-
-def _stored_start(space: Space, start: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+def _stored_start(space: Space, start: Any) -> tuple[dict[str, Any], ...]:
     """The configurations to begin with, checked, each once."""
     if isinstance(start, Mapping):
         raise InvalidArgument("start: expected a list of configs, got one config; write start=[config]")
+    if isinstance(start, str) or not isinstance(start, Iterable):
+        checks.refuse("start", "a list of configs", start)
     distinct: dict[Any, dict[str, Any]] = {}
     for given in start:
         config = space.validate(given)

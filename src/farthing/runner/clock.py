@@ -1,4 +1,4 @@
-"""Wall-clock time of a run, divided without rest between evaluations and the optimiser.
+"""Wall-clock time of a run, all of it divided between evaluations and the optimiser.
 
 While the run waits for evaluations, time is theirs, however many there are; all the rest is the optimiser's. Both are
 due until they are charged with the next event. The clock never goes backwards.
@@ -10,11 +10,11 @@ import time
 from collections.abc import Collection
 
 from farthing.budget import Budget, Charges
-from farthing.study import Study
+from farthing.session import Session
 
 
 def is_timed(budget: Budget) -> bool:
-    """Whether a limit passes by with time: of seconds, or of dollars at a rate."""
+    """Whether a limit is used up by time alone: one of seconds, or of dollars at a rate."""
     return not {"seconds", "compute_seconds"}.isdisjoint(budget.limits) or (
         "usd" in budget.limits and budget.usd_per_hour is not None
     )
@@ -23,8 +23,8 @@ def is_timed(budget: Budget) -> bool:
 class Clock:
     """Two sums that grow in turn."""
 
-    def __init__(self, study: Study, began: float, metered: Collection[str] = ()) -> None:
-        self._study, self._last = study, began
+    def __init__(self, session: Session, began: float, metered: Collection[str] = ()) -> None:
+        self._session, self._last = session, began
         self._metered = metered  # units that something else measures
         self._waited = self._worked = 0.0  # not charged yet
         self._waiting = False
@@ -48,13 +48,13 @@ class Clock:
         """What the optimiser spent until now and was not charged for yet."""
         self._lap()
         seconds, self._worked = self._worked, 0.0
-        return {"optimiser": self._study.ledger.budget.priced(seconds)}
+        return {"optimiser": self._session.ledger.budget.priced(seconds)}
 
     def seconds_left(self, ages: Collection[float]) -> float:
-        """Seconds until a limit that passes by with time is reached, while evaluations of these ages, in seconds that
-        were not charged yet, go on; infinite without such a limit."""
+        """Seconds until a limit that time uses up is reached, while evaluations of these ages (seconds that were not
+        charged yet) go on; infinite without such a limit."""
         self._lap()
-        ledger, running = self._study.ledger, len(ages)
+        ledger, running = self._session.ledger, len(ages)
         rate = (ledger.budget.usd_per_hour or 0.0) / 3600.0
         due = {
             "seconds": (self._waited + self._worked, 1.0),
@@ -66,16 +66,16 @@ class Clock:
         return max(min(limited, default=float("inf")), 0.0)
 
     def left(self, age: float) -> float:
-        """What remains of the budget in its unit, for an evaluation that has gone on for so many seconds."""
+        """What remains of the budget in its unit, for an evaluation of that age in seconds."""
         self._lap()
-        ledger = self._study.ledger
+        ledger = self._session.ledger
         due = {"seconds": self._waited + self._worked, "compute_seconds": age}
         due["usd"] = (age + self._worked) * self.speed("usd")
         return max(ledger.remaining - due.get(ledger.unit, 0.0), 0.0)
 
     def speed(self, unit: str) -> float:
-        """How much of a unit goes by in a second of one evaluation."""
-        rate = (self._study.ledger.budget.usd_per_hour or 0.0) / 3600.0
+        """How much of a unit one second of one evaluation uses up."""
+        rate = (self._session.ledger.budget.usd_per_hour or 0.0) / 3600.0
         return 0.0 if unit in self._metered else {"seconds": 1.0, "compute_seconds": 1.0, "usd": rate}.get(unit, 0.0)
 
     def _lap(self) -> None:

@@ -1,7 +1,7 @@
 """Keeping limits: which evaluations have to end, when, and how that is recorded.
 
-An evaluation that reaches a limit is doomed: told to end, given a moment, and then overdue, which is when the run kills
-it. Limits are those of the budget, of one trial, and what a signal or the end of the study leaves time for.
+An evaluation that reaches a limit is doomed: it is told to end, has a moment to do so, and is killed by the run when
+that is over. Limits are those of the budget, of one trial, and what a signal or the end of the study leaves time for.
 """
 
 from __future__ import annotations
@@ -15,18 +15,28 @@ from farthing.errors import TargetReached
 from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
-from farthing.runner.executors import Place
+from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters.meters import Gauges, Meters
 from farthing.runner.process_tree import usages
-from farthing.study import Study
-from farthing.trial import OUT_OF_BUDGET, Status
+from farthing.session import Session
+from farthing.trial import EndedBy, Status
 
-GRACE = 0.2  # seconds between telling an evaluation to end and killing it
-PREEMPTED_GRACE = 5.0  # seconds for a training step to come to its end when the machine is taken away
-MEMORY_POLL = 0.05  # seconds between two looks at the memory of evaluations
-METER_POLL = 0.2  # and at their meters
+GRACE = 0.2  # seconds between telling an evaluation to end and killing it: budgets are kept to half a second
+PREEMPTED_GRACE = 5.0  # seconds for a training step to end after SIGTERM: clusters kill 10 to 30 seconds after it
+MEMORY_POLL = 0.05  # seconds between two looks at memory: at 10 GB/s a process allocates half a GB between them
+METER_POLL = 0.2  # seconds between two looks at meters: reading them for many processes takes milliseconds
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why an evaluation has to end, and how long it has to do so by itself."""
+
+    grace: float  # seconds
+    status: Status
+    ended_by: EndedBy
+    error: str
 
 
 @dataclass(frozen=True)
@@ -34,8 +44,7 @@ class Doom:
     """That an evaluation will be killed: when, and how that is recorded."""
 
     kill_at: float
-    status: Status
-    reason: str
+    verdict: Verdict
 
 
 @dataclass
@@ -58,10 +67,10 @@ class Active:
 
 @dataclass(eq=False)
 class Enforcement:
-    """Over the evaluations of a run in a place where they can be killed; elsewhere it has no means."""
+    """Over the evaluations of a run, where its executor can kill them; elsewhere it has no means."""
 
-    study: Study
-    place: Place
+    session: Session
+    executor: Executor
     clock: Clock
     meters: Meters
     interrupts: Interrupts
@@ -72,7 +81,7 @@ class Enforcement:
 
     def patience(self) -> float | None:
         """Seconds until something may have to be done; None: for ever."""
-        if not self.place.can_kill:
+        if not self.executor.can_kill:
             return None
         now, undoomed = time.perf_counter(), [a for a in self.active.values() if a.doom is None]
         until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
@@ -88,7 +97,7 @@ class Enforcement:
 
     def overdue(self) -> list[int]:
         """Doom what is past a limit; the numbers of those whose moment has passed."""
-        if not self.place.can_kill or not self.active:
+        if not self.executor.can_kill or not self.active:
             return []
         self._doom_all()
         self._doom_slow()
@@ -98,30 +107,34 @@ class Enforcement:
 
     @property
     def seconds_left(self) -> float:
-        """Until a limit of the budget that passes by with time is reached, if all goes on as it does."""
+        """Until a limit of the budget that time uses up is reached, if all goes on as it does."""
         return self.clock.seconds_left([active.age for active in self.active.values()])
 
     def _doom_all(self) -> None:
         """Where the budget, the study or a signal leaves no time for anybody."""
-        ended = self.study.ended
-        if self.interrupts.interrupted > 1:
-            everyone = (0.0, Status.INTERRUPTED, "interrupted")
-        elif self.interrupts.terminated:
-            everyone = (PREEMPTED_GRACE, Status.INTERRUPTED, "interrupted by SIGTERM")
-        elif isinstance(ended, TargetReached):
-            everyone = (GRACE, Status.INTERRUPTED, str(ended))
-        elif self.seconds_left <= 0.0 or self._is_spent():
-            everyone = (GRACE, Status.KILLED, OUT_OF_BUDGET)
-        else:
+        verdict = self._verdict_on_all()
+        if verdict is None:
             return
         for number, active in self.active.items():
-            if active.doom is None or everyone[0] == 0.0:
-                self._doom(number, *everyone)
+            if active.doom is None or verdict.grace == 0.0:
+                self._doom(number, verdict)
+
+    def _verdict_on_all(self) -> Verdict | None:
+        if self.interrupts.interrupted > 1:
+            return Verdict(0.0, Status.INTERRUPTED, EndedBy.INTERRUPT, "interrupted")
+        if self.interrupts.terminated:
+            return Verdict(PREEMPTED_GRACE, Status.INTERRUPTED, EndedBy.INTERRUPT, "interrupted by SIGTERM")
+        ended = self.session.ended
+        if isinstance(ended, TargetReached):
+            return Verdict(GRACE, Status.INTERRUPTED, EndedBy.TARGET, str(ended))
+        if self.seconds_left <= 0.0 or self._is_spent():
+            return Verdict(GRACE, Status.KILLED, EndedBy.BUDGET, "killed: the budget is spent")
+        return None
 
     def _is_spent(self) -> bool:
-        """Whether a limit is reached that goes on to be spent, by what meters show now too: not that of the number of
-        evaluations."""
-        ledger, now = self.study.ledger, time.perf_counter()
+        """Whether a limit is reached that running evaluations go on to use up, by what meters show now too; the number
+        of evaluations is not one of these."""
+        ledger, now = self.session.ledger, time.perf_counter()
         if self.meters.units and now >= self._next_meters:
             self._next_meters = now + METER_POLL
             shown = [active.gauges.spent() for active in self.active.values()]
@@ -132,21 +145,25 @@ class Enforcement:
     def _doom_slow(self) -> None:
         for number, active in self.active.items():
             if active.doom is None and active.before + active.age >= active.limits.seconds:
-                self._doom(number, GRACE, Status.KILLED, active.limits.seconds_text)
+                self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
 
     def _doom_large(self) -> None:
         if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:
             return
-        held = usages([self.place.process_of(number) for number in self.active])
+        held = usages([self.executor.process_of(number) for number in self.active])
         for number, active in self.active.items():
-            used = held[self.place.process_of(number)]
+            used = held[self.executor.process_of(number)]
             if active.doom is None and used is not None and used.resident_bytes > self.limits.bytes:
-                self._doom(number, 0.0, Status.KILLED, self.limits.bytes_text)
+                self._doom(number, _at_limit(0.0, self.limits.bytes_text))
         self._next_memory = time.perf_counter() + MEMORY_POLL
 
-    def _doom(self, number: int, grace: float, status: Status, reason: str) -> None:
-        """Tell an evaluation to end. A training step is only waited for where it has time: it may end by itself."""
-        self.active[number].doom = Doom(time.perf_counter() + grace, status, reason)
-        is_training = len(self.study.trial(number).curve) > 0
-        if grace < PREEMPTED_GRACE or not is_training:
-            self.place.tell_to_end(number)
+    def _doom(self, number: int, verdict: Verdict) -> None:
+        """Tell an evaluation to end. A training step that has time to come to its end by itself is only waited for."""
+        self.active[number].doom = Doom(time.perf_counter() + verdict.grace, verdict)
+        is_training = len(self.session.history.trials[number].curve) > 0
+        if verdict.grace < PREEMPTED_GRACE or not is_training:
+            self.executor.tell_to_end(number)
+
+
+def _at_limit(grace: float, error: str) -> Verdict:
+    return Verdict(grace, Status.KILLED, EndedBy.TRIAL_LIMIT, error)

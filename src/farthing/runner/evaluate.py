@@ -23,7 +23,7 @@ class Evaluation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def evaluate(objective: Callable[[Config], Any], config: Config, maximize: bool) -> Evaluation | Iterator[Any]:
+def evaluate(objective: Callable[[Config], Any], config: Config) -> Evaluation | Iterator[Any]:
     """Call the objective; exceptions, wrong types and numbers that are not finite become failures.
 
     What returns an iterator is an iterative learner, and the iterator its steps. KeyboardInterrupt is the user's and
@@ -33,19 +33,19 @@ def evaluate(objective: Callable[[Config], Any], config: Config, maximize: bool)
     try:
         returned = objective(dict(config))
         _end_a_fork(process)
-        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(returned, maximize)
+        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(returned)
     except (Exception, SystemExit) as error:
         _end_a_fork(process, error)
         return failure(error)
 
 
-def next_step(steps: Iterator[Any], maximize: bool) -> Evaluation | None:
+def next_step(steps: Iterator[Any]) -> Evaluation | None:
     """Pull one step of an iterative learner; None when it has no more."""
     process = os.getpid()
     try:
         step = next(steps)
         _end_a_fork(process)
-        return read(step, maximize)
+        return read(step)
     except StopIteration:
         _end_a_fork(process)
         return None
@@ -69,15 +69,15 @@ def failure(error: BaseException) -> Evaluation:
     return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
 
 
-def read(returned: Any, maximize: bool) -> Evaluation:
+def read(returned: Any) -> Evaluation:
     """What the objective returned or yielded."""
     if not isinstance(returned, Mapping):
-        return Evaluation(read_value(returned, maximize))
+        return Evaluation(read_value(returned))
     rest = {str(name): plain(item) for name, item in returned.items() if name not in ("value", "cost")}
     if "value" not in returned:
         error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
         return Evaluation(Outcome(Status.FAILED, error=error), attributes=rest)
-    outcome, cost = read_value(returned["value"], maximize), returned.get("cost")
+    outcome, cost = read_value(returned["value"]), returned.get("cost")
     if cost is None:
         return Evaluation(outcome, attributes=rest)
     try:

@@ -1,7 +1,7 @@
-"""Where evaluations happen: in this process, one at a time, or in worker processes, side by side (workers.py).
+"""What executes evaluations: this process, one at a time, or a pool of worker processes, side by side (pool.py).
 
-A place begins, steps and closes evaluations by the number of their trial, and says what came of them. In this process
-nothing can be stopped from outside; a worker can be told to end, and killed.
+An executor begins, steps and closes evaluations by the number of their trial, and says what came of them. In this
+process nothing can be stopped from outside; a worker can be told to end, and killed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from farthing.run_context import Run, inside
 from farthing.runner.evaluate import Evaluation, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, Kind
-from farthing.study import Objective
-from farthing.trial import Config
+from farthing.trial import Config, Objective
 
 logger = logging.getLogger("farthing")
 
@@ -30,7 +29,7 @@ class Happened(NamedTuple):
     answer: Answer
 
 
-class Place(Protocol):
+class Executor(Protocol):
     """Runs evaluations."""
 
     can_kill: bool
@@ -41,20 +40,20 @@ class Place(Protocol):
     ) -> None: ...
 
     def has_room(self, patience: float) -> bool:
-        """Whether one more evaluation can begin now, or after so many seconds at most."""
+        """Whether one more evaluation can begin, now or within `patience` seconds."""
         ...
 
     def reserve(self, trial: int) -> None:
-        """Take the room for an evaluation that is about to begin."""
+        """Take a place for an evaluation that is about to begin."""
 
     def begin(self, run: Run, config: Config) -> None:
-        """Call the objective, in the room that was reserved."""
+        """Call the objective, in the place that was reserved."""
 
     def step(self, trial: int) -> None:
         """Pull the next step of an iterative learner."""
 
     def close(self, trials: Collection[int], seconds: float) -> None:
-        """End evaluations that wait after a step, or have ended; those that wait may clean up for so long."""
+        """End evaluations that wait after a step, or have ended; those that wait have `seconds` to clean up."""
 
     def wait(self, seconds: float | None) -> list[Happened]:
         """What happened next, nothing if that takes longer or a signal came. A paused evaluation may die."""
@@ -71,16 +70,13 @@ class Place(Protocol):
         """End its process with all it started; there will be no answer."""
 
 
-# -- here --------------------------------------------------------------------------------------------------------------
-
-
-class Here:
+class InProcess:
     """This process: what was begun or stepped is done when one waits for it."""
 
     can_kill = False
 
-    def __init__(self, objective: Objective, maximize: bool, interrupts: Interrupts) -> None:
-        self._objective, self._maximize, self._interrupts = objective, maximize, interrupts
+    def __init__(self, objective: Objective, interrupts: Interrupts) -> None:
+        self._objective, self._interrupts = objective, interrupts
         self._steps: dict[int, tuple[Run, Iterator[Any]]] = {}
         self._next: tuple[int, Callable[[], Answer]] | None = None
 
@@ -113,7 +109,7 @@ class Here:
 
     def _begun(self, run: Run, config: Config) -> Answer:
         with inside(run):
-            called = evaluate(self._objective, config, self._maximize)
+            called = evaluate(self._objective, config)
         if isinstance(called, Evaluation):
             return Answer(Kind.RETURNED, called)
         self._steps[run.trial] = run, called
@@ -121,7 +117,7 @@ class Here:
 
     def _stepped(self, run: Run, steps: Iterator[Any]) -> Answer:
         with inside(run):
-            evaluation = next_step(steps, self._maximize)
+            evaluation = next_step(steps)
         return Answer(Kind.ENDED) if evaluation is None else Answer(Kind.YIELDED, evaluation)
 
     def close(self, trials: Collection[int], seconds: float) -> None:

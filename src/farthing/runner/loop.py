@@ -1,20 +1,21 @@
 """The run: propose, evaluate, record, until the study ends.
 
-Evaluations happen in a place (places.py): in this process, or in worker processes. Whenever one of them is free it gets
-the next proposal, which knows of all that is running. All wall-clock time between the first line and the last goes to
-the ledger (clock.py). In worker processes limits are kept (enforcement.py): an evaluation that would go past one is
-told, given a moment and killed, and what it spent is charged.
+An executor (executors.py) runs evaluations in this process or in worker processes. Whenever there is room for one more
+it gets the next proposal, which knows of all that is running. All wall-clock time from the first line to the last goes
+to the ledger (clock.py). In worker processes limits are kept (enforcement.py): an evaluation that would exceed one is
+told to end, has a moment to do so, is killed, and what it spent is charged.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from farthing import checks
 from farthing.checks import read_value
 from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
 from farthing.history import History
@@ -24,49 +25,53 @@ from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
-from farthing.runner.executors import Place
+from farthing.runner.executors import Executor
 from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, Kind
 from farthing.runner.meters.meters import Gauges, Meters, meters_for
-from farthing.runner.options import Options as Options
-from farthing.runner.paused import LiveRuns
+from farthing.runner.options import RunOptions
+from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import Progress, progress_for
-from farthing.study import Callback, Objective, Study
-from farthing.trial import OUT_OF_BUDGET, Decision, Outcome, Proposal, Report, Status
+from farthing.session import Session
+from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
 
 logger = logging.getLogger("farthing")
 
-SILENT = 20  # trials in a row that may end without a cost in a unit that only the objective can tell
-MOMENT = 0.1  # seconds within which a signal to all processes arrives
+SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display says it too
+
+SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
+MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
 
 
 def run(
-    study: Study, objective: Objective, began: float, *,
-    progress: bool | None, callbacks: Sequence[Callback], options: Options,
+    session: Session, objective: Objective, began: float, options: RunOptions,
+    callbacks: Sequence[Callable[[Trial], Any]],
 ) -> None:  # fmt: skip
-    """Run until the budget is spent, the target reached, the space exhausted, `study.stop()` or a signal."""
-    if not callable(objective):
-        raise InvalidArgument(f"objective: expected a function of a config, got {type(objective).__name__}")
-    meters = meters_for(study.ledger.budget, options.meter)
-    clock = Clock(study, began, meters.units)
-    study.begin_run()
-    with exclusive(study.storage), progress_for(study, progress) as shown, Interrupts() as interrupts:
+    """Run until the budget is spent, the target reached, the space exhausted, a stop requested, or a signal comes.
+
+    Each callback is called with a trial that ended or was paused.
+    """
+    checks.function("objective", objective)
+    meters = meters_for(session.ledger.budget, options.meter)
+    clock = Clock(session, began, meters.units)
+    session.stop_requested = session.interrupted = False
+    with exclusive(session.storage), progress_for(session, options.progress) as progress, Interrupts() as interrupts:
         try:
             with (
-                options.place(study, objective, interrupts, clock.seconds_left([])) as place,
-                LiveRuns(study, place, clock, options.paused_limit) as live,
+                options.executor(session, objective, interrupts, clock.seconds_left([])) as executor,
+                PausedLearners(session, executor, clock, options.paused_limit) as paused,
             ):
-                _Loop(study, place, live, clock, meters, shown, interrupts, options, callbacks).run()
+                _Loop(session, executor, paused, clock, meters, progress, interrupts, options, callbacks).run()
         except (KeyboardInterrupt, Terminated):
             interrupts.interrupted += 1  # an objective may raise it too
-        study.interrupted = interrupts.any
-        if study.interrupted:
-            where = f"; Study.resume({study.storage!r}) goes on" if study.storage else ""
-            message = f"interrupted after {study.count()} trials{where}"
-            logger.warning(message)
-            shown.ended(message)
-        study.course.charge(clock.overhead())
+        session.interrupted = interrupts.any
+        if session.interrupted:
+            where = f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
+            message = f"interrupted after {session.results.count()} trials{where}"
+            logger.warning(message, extra=SHOWN_ANYWAY)
+            progress.message(message)
+        session.charge(clock.overhead())
     if interrupts.terminated:
         raise SystemExit(TERMINATED)
 
@@ -75,22 +80,22 @@ def run(
 class _Loop:
     """Evaluations side by side."""
 
-    study: Study
-    place: Place
-    live: LiveRuns
+    session: Session
+    executor: Executor
+    paused: PausedLearners
     clock: Clock
     meters: Meters
-    shown: Progress
+    progress: Progress
     interrupts: Interrupts
-    options: Options
-    callbacks: Sequence[Callback]
+    options: RunOptions
+    callbacks: Sequence[Callable[[Trial], Any]]
     active: dict[int, Active] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
     refused: History | None = None  # for which there was no proposal
 
     def __post_init__(self) -> None:
         self.enforcement = Enforcement(
-            self.study, self.place, self.clock, self.meters, self.interrupts, self.options.limits, self.active
+            self.session, self.executor, self.clock, self.meters, self.interrupts, self.options.limits, self.active
         )
 
     def run(self) -> None:
@@ -107,14 +112,14 @@ class _Loop:
         if not self.active:
             return False
         self.clock.wait()
-        happened = self.place.wait(self.enforcement.patience())
+        happened = self.executor.wait(self.enforcement.patience())
         self.clock.work()
         self.interrupts.heard()
         for number, answer in happened:
             if number in self.active:
                 self._take_in(number, answer)
             else:
-                self.live.lose(number)
+                self.paused.lose(number)
         for number in self.enforcement.overdue():
             self._condemn(number, self.active[number].age)
         return True
@@ -123,19 +128,19 @@ class _Loop:
 
     def _give_out(self) -> None:
         """As long as somebody is free. Only while nothing is running can one afford to wait for that."""
-        while len(self.active) < self.options.workers and not (self.study.stop_requested or self.interrupts.any):
+        while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
             patience = 0.0 if self.active else self.enforcement.seconds_left
-            if self.refused is self.study.course.history or not self.place.has_room(patience) or self._is_too_late():
+            if self.refused is self.session.history or not self.executor.has_room(patience) or self._is_too_late():
                 return
-            known = self.study.count()
+            known = self.session.results.count()
             try:
-                (proposal,) = self.study.course.propose(1, self.clock.overhead)
+                (proposal,) = self.session.propose(1, self.clock.overhead)
             except StudyEnded as end:
-                self.refused = self.study.course.history
+                self.refused = self.session.history
                 if not self.active:
                     logger.info("ended: %s", end)
                 return
-            self.shown.asked(proposal)
+            self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
 
     def _is_too_late(self) -> bool:
@@ -143,12 +148,12 @@ class _Loop:
         if self.enforcement.seconds_left > 0.0:
             return False
         if not self.active:
-            self.study.course.charge(self.clock.overhead())
-        return self.study.ended is None
+            self.session.charge(self.clock.overhead())
+        return self.session.ended is None
 
     def _start(self, proposal: Proposal, new: bool) -> None:
         number = proposal.trial
-        alive = self.live.resume(number)
+        alive = self.paused.resume(number)
         run = self._run_of(number, proposal.start_step, new)
         checkpoints = Checkpoints(run.folder) if alive is None else alive
         before = self.seconds.pop(number, 0.0)
@@ -157,31 +162,31 @@ class _Loop:
         if alive is not None:
             self._step(number)
         else:
-            self.place.reserve(number)
+            self.executor.reserve(number)
             self._measure(number)
-            self.place.begin(run, proposal.config)
+            self.executor.begin(run, proposal.config)
 
     def _limits_of(self, proposal: Proposal, before: float) -> TrialLimits:
         """Where cost passes by with time, what was predicted of it is a limit too."""
-        speed, predicted = self.clock.speed(self.study.ledger.unit), proposal.predicted_cost
+        speed, predicted = self.clock.speed(self.session.ledger.unit), proposal.predicted_cost
         if predicted is None or speed == 0.0:
             return self.enforcement.limits
         return self.enforcement.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
 
     def _step(self, number: int) -> None:
         self._measure(number)
-        self.place.step(number)
+        self.executor.step(number)
 
     def _measure(self, number: int) -> None:
         """From here on time and all that meters count is this evaluation's."""
         active = self.active[number]
-        active.began, active.gauges = time.perf_counter(), self.meters.begin(self.place.process_of(number))
+        active.began, active.gauges = time.perf_counter(), self.meters.begin(self.executor.process_of(number))
 
     def _run_of(self, number: int, step: int, new: bool) -> Run:
         def left() -> float:
             return self.clock.left(self.active[number].age if number in self.active else 0.0)
 
-        return Run(number, step, self.live.folder(number, new), left, self.clock.speed(self.study.ledger.unit))
+        return Run(number, step, self.paused.folder(number, new), left, self.clock.speed(self.session.ledger.unit))
 
     # -- taking in ---------------------------------------------------------------------------------------------------
 
@@ -207,7 +212,7 @@ class _Loop:
                 self._stepped(number, active, evaluation, seconds)
 
     def _require_iterative(self) -> None:
-        policy = self.study.policy
+        policy = self.session.policy
         if hasattr(policy, "decide") and getattr(policy, "needs_steps", True):
             raise InvalidArgument(
                 f"policy {policy.name!r} is for learners that train step by step: the objective must yield "
@@ -215,7 +220,7 @@ class _Loop:
             )
 
     def _ended(self, number: int) -> Evaluation:
-        if len(self.study.trial(number).curve):
+        if len(self.session.history.trials[number].curve):
             return Evaluation(Outcome(Status.COMPLETE))
         return Evaluation(Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing"))
 
@@ -241,24 +246,24 @@ class _Loop:
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
         if trained is not None:
-            trained = read_value(trained, self.study.maximize).value
+            trained = read_value(trained).value
         report = Report(step.outcome.value, cost, trained, active.checkpoints.written(), rest)
-        decision = self.study.course.record_step(number, report, spent, self.clock.overhead())
+        decision = self.session.step(number, report, spent, self.clock.overhead())
         self._require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
         if decision is Decision.CONTINUE and not self.interrupts.any:
-            self.shown.stepped()
+            self.progress.stepped()
             self._step(number)
         elif decision is Decision.CONTINUE:
             self._finish(number, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted")), 0.0)
         elif decision is Decision.PAUSE:
             self.seconds[number] = self.active.pop(number).before
-            self.live.pause(number, active.checkpoints)
-            self._told(number)
+            self.paused.pause(number, active.checkpoints)
+            self._announce(number)
         else:
             del self.active[number]
-            self.live.close([number])
-            self._told(number)
+            self.paused.close([number])
+            self._announce(number)
 
     def _finish(self, number: int, evaluation: Evaluation, seconds: float) -> None:
         """An evaluation has ended; the process of one that failed or was told to end may be harmed, and is not used
@@ -266,21 +271,24 @@ class _Loop:
         active, outcome = self.active.pop(number), evaluation.outcome
         spent, cost = self._spent(active, seconds, evaluation.cost)
         if outcome.status is Status.FAILED or active.doom is not None:
-            self.place.kill(number)
+            self.executor.kill(number)
         else:
-            self.live.close([number])
-        self.study.course.record(number, outcome, cost, evaluation.attributes, spent, self.clock.overhead())
+            self.paused.close([number])
+        ended = replace(outcome, cost=cost, attributes=evaluation.attributes)
+        self.session.end(number, ended, spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
             self._require_cost(cost, number)
-        self._told(number)
+        self._announce(number)
 
-    def _told(self, number: int) -> None:
-        trial = self.study.trial(number)
+    def _announce(self, number: int) -> None:
+        """That a trial has ended, or is paused."""
+        trial = self.session.results.trial(number)
         if trial.status in (Status.FAILED, Status.KILLED):
-            logger.warning("trial %d %s: %s", number, trial.status.value, (trial.error or "").splitlines()[-1])
-        self.shown.told(trial)
+            last_line = (trial.error or "").splitlines()[-1]
+            logger.warning("trial %d %s: %s", number, trial.status.value, last_line, extra=SHOWN_ANYWAY)
+        self.progress.trial_ended(trial)
         for callback in self.callbacks:
-            callback(self.study, trial)
+            callback(trial)
 
     # -- what it cost ------------------------------------------------------------------------------------------------
 
@@ -289,8 +297,8 @@ class _Loop:
     ) -> tuple[dict[str, float], float | None]:  # fmt: skip
         """What an action of so many seconds spent, and its cost in the budget's unit: as the objective reported it, or
         as measured. Wall-clock seconds are those that passed, however many evaluations they served."""
-        ledger, waited = self.study.ledger, self.clock.waited()
-        own = waited if not self.place.can_kill else seconds
+        ledger, waited = self.session.ledger, self.clock.waited()
+        own = waited if not self.executor.can_kill else seconds
         spent = {**ledger.budget.priced(own), "compute_seconds": own, **active.gauges.spent()}
         cost = spent.get(ledger.unit) if reported is None else reported
         if "seconds" not in self.meters.units:
@@ -298,8 +306,9 @@ class _Loop:
         return (spent if reported is None else {**spent, ledger.unit: reported}), cost
 
     def _require_cost(self, cost: float | None, number: int) -> None:
-        study, unit = self.study, self.study.ledger.unit
-        if cost is not None or study.trial(number).cost is not None or _ever_charged(study):
+        unit = self.session.ledger.unit
+        known = cost is not None or self.session.history.trials[number].cost is not None
+        if known or _ever_charged(self.session.history):
             return
         raise InvalidBudget(
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
@@ -313,13 +322,12 @@ class _Loop:
         """Record the end of an evaluation that was doomed; an iterative learner out of budget could go on with more."""
         doom = self.active[number].doom
         assert doom is not None
-        status, reason = doom.status, doom.reason
-        trial = self.study.trial(number)
-        goes_on = reason == OUT_OF_BUDGET and len(trial.curve) > 0
-        outcome = Outcome(Status.PAUSED if goes_on else status, error=reason)
-        self._finish(number, Evaluation(outcome), seconds)
+        verdict, trial = doom.verdict, self.session.history.trials[number]
+        goes_on = verdict.ended_by is EndedBy.BUDGET and len(trial.curve) > 0
+        status = Status.PAUSED if goes_on else verdict.status
+        self._finish(number, Evaluation(Outcome(status, error=verdict.error, ended_by=verdict.ended_by)), seconds)
         if goes_on:
-            self.study.course.drop(number, trial.saved_step)
+            self.session.drop(number, trial.saved_step)
 
     def _abandon(self) -> None:
         """Something went wrong: what is running is ended and interrupted. If that cannot be written, the file shows it
@@ -328,17 +336,17 @@ class _Loop:
         for number in list(self.active):
             active = self.active.pop(number)
             spent, cost = self._spent(active, active.age, None)
-            self.place.kill(number)
-            if not self.study.course.is_running(number):
+            self.executor.kill(number)
+            if not self.session.is_running(number):
                 continue
             with suppress(StorageError):
-                outcome = Outcome(Status.INTERRUPTED, error="interrupted")
-                self.study.course.record(number, outcome, cost, {}, spent, self.clock.overhead())
+                outcome = Outcome(Status.INTERRUPTED, cost=cost, error="interrupted")
+                self.session.end(number, outcome, spent, self.clock.overhead())
 
 
-def _ever_charged(study: Study) -> bool:
+def _ever_charged(history: History) -> bool:
     """Whether one of the last trials said what it cost. A failure cannot, so a few silent ones prove nothing."""
-    last: Sequence[Any] = study.course.history.trials[-SILENT:]
+    last = history.trials[-SILENT:]
     if all(trial.status is Status.FAILED for trial in last) and len(last) < SILENT:
         return True
     return any(trial.cost is not None for trial in last)

@@ -56,7 +56,6 @@ class Load:
     options: Mapping[str, Sequence[Any]]
     folder: str
     arguments: Sequence[str]
-    maximize: bool
 
 
 @dataclass(frozen=True)

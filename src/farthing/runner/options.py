@@ -6,37 +6,43 @@ import logging
 import math
 from dataclasses import dataclass
 
+from farthing import checks
 from farthing.errors import InvalidArgument
 from farthing.runner.clock import is_timed
-from farthing.runner.executors import Here, Place
+from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters.meters import Given
 from farthing.runner.pool import CannotShip, Processes, recipe_of
 from farthing.runner.process_tree import require
-from farthing.study import Objective, Study
+from farthing.session import Session
+from farthing.trial import Objective
 
 logger = logging.getLogger("farthing")
 
+PAUSED_LIMIT = 32  # learners of some hundred MB each still fit into the memory of a workstation
+
 
 @dataclass(frozen=True)
-class Options:
-    """Checked."""
+class RunOptions:
+    """The options of `Study.run`, checked."""
 
     workers: int = 1
     isolate: bool | None = None
-    paused_limit: int = 32
+    paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
     meter: Given = None
+    progress: bool | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("paused_limit", 0)):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise InvalidArgument(f"{name}: expected a whole number of at least {least}, got {given!r}")
-        if self.isolate not in (None, True, False):
-            raise InvalidArgument(f"isolate: expected True, False or None, got {self.isolate!r}")
+        checks.settle(
+            self,
+            workers=checks.whole_number("workers", self.workers, least=1),
+            isolate=checks.optional(checks.switch, "isolate", self.isolate),
+            paused_limit=checks.whole_number("paused_limit", self.paused_limit),
+            progress=checks.optional(checks.switch, "progress", self.progress),
+        )
         if not math.isinf(self.limits.bytes):
             require()
         if self.isolate is False and self._needs_processes:
@@ -50,16 +56,16 @@ class Options:
     def _needs_processes(self) -> bool:
         return self.workers > 1 or bool(self.limits)
 
-    def place(self, study: Study, objective: Objective, interrupts: Interrupts, patience: float) -> Place:
-        """Worker processes where they are needed or wanted and the objective can be shipped, which is known within so
-        many seconds, else this process."""
-        here = Here(objective, study.maximize, interrupts)
-        if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(study.ledger.budget)):
+    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, patience: float) -> Executor:
+        """Worker processes where they are needed or wanted and the objective can be shipped, which is known within
+        `patience` seconds; else this process."""
+        here = InProcess(objective, interrupts)
+        if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(session.ledger.budget)):
             return here
         try:
-            recipe = recipe_of(objective, study.space, study.maximize, self.workers)
+            recipe = recipe_of(objective, session.space, self.workers)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return Processes(recipe, study.space, self.workers, interrupts, reuse).started(patience)
+            return Processes(recipe, session.space, self.workers, interrupts, reuse).started(patience)
         except CannotShip as error:
             if self.isolate or self._needs_processes:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error

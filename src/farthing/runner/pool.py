@@ -25,8 +25,7 @@ from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kin
 from farthing.runner.process_tree import end_all, pidfd, signal_name
 from farthing.space import Space
 from farthing.space.choices import Choice, Ordered
-from farthing.study import Objective
-from farthing.trial import Config
+from farthing.trial import Config, Objective
 
 STARTING_SECONDS = 120.0  # that a process may take to be ready
 DYING_SECONDS = 5.0  # that the system may take to end a process
@@ -52,7 +51,7 @@ class Recipe:
     environment: dict[str, str]
 
 
-def recipe_of(objective: Objective, space: Space, maximize: bool, workers: int) -> Recipe:
+def recipe_of(objective: Objective, space: Space, workers: int) -> Recipe:
     """For processes that share the machine's processors."""
     import cloudpickle
 
@@ -63,7 +62,7 @@ def recipe_of(objective: Objective, space: Space, maximize: bool, workers: int) 
     options = {name: param.items for name, param in space.params.items() if isinstance(param, Choice | Ordered)}
     file = tempfile.TemporaryFile()  # noqa: SIM115  # the run closes it
     try:
-        cloudpickle.dump(Load(objective, options, _folder(), sys.argv, maximize), file)
+        cloudpickle.dump(Load(objective, options, _folder(), sys.argv), file)
     except Exception as error:  # whatever its closure holds may raise what it likes
         file.close()
         raise CannotShip(f"it cannot be pickled ({type(error).__name__}: {error})") from error

@@ -101,7 +101,7 @@ class Worker:
         self._left, self._speed = message.left, message.speed
         self._run = Run(message.trial, message.step, message.folder, self._left_now)
         with inside(self._run):
-            called = evaluate(self._load.objective, self._config(message.config), self._load.maximize)
+            called = evaluate(self._load.objective, self._config(message.config))
         if isinstance(called, Evaluation):
             return Kind.RETURNED, called
         self._steps = called
@@ -118,7 +118,7 @@ class Worker:
         assert self._steps is not None
         assert self._run is not None
         with inside(self._run):
-            evaluation = next_step(self._steps, self._load.maximize)
+            evaluation = next_step(self._steps)
         return (Kind.ENDED, None) if evaluation is None else (Kind.YIELDED, evaluation)
 
     def _closed(self) -> Evaluation | None:

@@ -45,7 +45,7 @@ from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
 from farthing.space import Space
 from farthing.study import Study
-from farthing.trial import OUT_OF_BUDGET, Status, Trial
+from farthing.trial import EndedBy, Status, Trial
 
 
 class FarthingSearchCV(BaseSearchCV):
@@ -233,7 +233,7 @@ class FarthingSearchCV(BaseSearchCV):
         budget = self.ledger_.budget
         found = candidates_of(self.trials_, self.n_splits_, pace, self.error_score, self.return_train_score)
         if not found:
-            cut = sum(trial.error == OUT_OF_BUDGET for trial in self.trials_)
+            cut = sum(trial.ended_by is EndedBy.BUDGET for trial in self.trials_)
             raise NoTrial(
                 f"no candidate was fitted on all {self.n_splits_} folds within {budget} ({cut} were cut short): "
                 "give a larger budget, or fewer folds"

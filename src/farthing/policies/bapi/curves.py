@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from farthing.history import History, units
+from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import gp
@@ -23,7 +23,6 @@ from farthing.surrogates.curves.gp import Hyperparameters
 from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.curves.monotone import Curves, Paths
 from farthing.surrogates.outputs import Warp
-from farthing.trial import Trial
 
 POINTS = 3  # of a curve that enter the data
 GAP_SHARE = 0.05  # of the way from the median of the values seen to the best: what eps is by default
@@ -124,7 +123,7 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
     return np.sort(np.array(chosen, dtype=np.intp)) + 1
 
 
-def _running_best(trial: Trial) -> Array:
+def _running_best(trial: TrackedTrial) -> Array:
     return np.minimum.accumulate(np.array(trial.curve.values, dtype=np.float64))
 
 
@@ -156,12 +155,12 @@ class RunCosts:
         mean, variance = self.model.predict(X)
         return np.asarray(mean + 0.5 * np.minimum(variance, MOST_VARIANCE))
 
-    def log_per_step_of(self, trial: Trial) -> float:
+    def log_per_step_of(self, trial: TrackedTrial) -> float:
         own = _per_step(trial)
         return 0.0 if self.model is None or not own else float(np.log(own))
 
 
-def _per_step(trial: Trial) -> float | None:
+def _per_step(trial: TrackedTrial) -> float | None:
     """Mean cost of the steps of a trial, None where it has none."""
     known = [cost for cost in trial.curve.costs if cost is not None]
     return float(np.mean(known)) if known else None

@@ -30,7 +30,7 @@ from farthing.acquisitions.maximize import perturbed
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.errors import InvalidArgument
-from farthing.history import History, units
+from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import RunCosts, TrainingCurves
@@ -41,7 +41,7 @@ from farthing.space import Space
 from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.curves.monotone import Mixture, Paths
 from farthing.surrogates.feasibility import Feasibility
-from farthing.trial import Decision, Proposal, Status, Trial
+from farthing.trial import Decision, Proposal, Status
 
 INITIAL = 5
 POOL = 256  # points looked at for each place of the horizon, beside perturbations of the best
@@ -99,7 +99,7 @@ class BAPI:
         return max(round(self.period * max_steps), 1)
 
     def decide(
-        self, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+        self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
     ) -> Decision:
         """Pause a run that will not win (Algorithm 5), or that costs more than was planned, to weigh it again with its
         true cost. Where to stop one that may win was said when it was proposed."""
@@ -152,7 +152,7 @@ class BAPI:
         return Proposal(number, config, reason="initial design", until_step=until)
 
 
-def _is_dearer_than_planned(trial: Trial) -> bool:
+def _is_dearer_than_planned(trial: TrackedTrial) -> bool:
     spent = sum(cost or 0.0 for cost in trial.curve.costs[trial.from_step :])
     return trial.predicted_cost is not None and spent > OVERRUN * trial.predicted_cost
 
@@ -169,7 +169,7 @@ class Candidates:
     X: Array  # (c, f)
     step: Array  # (c,) where each could go on from
     log_cost: Array  # (c,) of one more step
-    trials: Sequence[Trial | None]
+    trials: Sequence[TrackedTrial | None]
 
     def __getitem__(self, rows: Any) -> Candidates:
         which = np.arange(len(self.U))[rows]
@@ -197,7 +197,7 @@ class Plan:
     fresh: FreshSpace
     known: TrainingCurves
     costs: RunCosts
-    paused: list[Trial]
+    paused: list[TrackedTrial]
     paths: Paths  # with the runs on their way, to the ends of their trainings
     success: Feasibility | None
     rng: np.random.Generator

@@ -38,7 +38,7 @@ from farthing.acquisitions.maximize import maximize
 from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.errors import InvalidArgument
-from farthing.history import History, units
+from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt import levels
 from farthing.policies.bopt.two_levels import Run, TwoLevels
@@ -47,7 +47,7 @@ from farthing.policies.fits import success_model
 from farthing.space import Space
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
-from farthing.trial import Config, Decision, Proposal, Status, Trial
+from farthing.trial import Config, Decision, Proposal, Status
 
 INITIAL = 4  # complete trainings of the design
 FIRST_RATIO = 2  # new configurations for each of them, as in the paper
@@ -116,7 +116,7 @@ class BOPT:
     # -- after a step ------------------------------------------------------------------------------------------------
 
     def decide(
-        self, space: Space, history: History, ledger: Ledger, trial: Trial, rng: np.random.Generator
+        self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
     ) -> Decision:
         """Pause where the fast period ends, stop where training has converged; the first run goes to its end."""
         if history.max_steps is None:
@@ -131,7 +131,7 @@ class BOPT:
         over = levels.first_end(self.ends, trial.curve.values, _train_values(trial), history.max_steps)
         return Decision.CONTINUE if over is None else Decision.STOP
 
-    def fast_end(self, trial: Trial, max_steps: int | None) -> int | None:
+    def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None:
         """The step at which the fast period of a trial ended; a complete training without one ended with it."""
         found = levels.first_end(self.fast_ends, trial.curve.values, _train_values(trial), max_steps)
         if found is None and trial.status in (Status.COMPLETE, Status.STOPPED) and len(trial.curve):
@@ -334,7 +334,7 @@ class State:
         return bool(paused >= gain - np.log(max(self.known.whole_cost(), 1e-300)))
 
 
-def _train_values(trial: Trial) -> Array | None:
+def _train_values(trial: TrackedTrial) -> Array | None:
     """Training values, NaN where a step reported none; None where none did."""
     if all(value is None for value in trial.curve.train_values):
         return None

@@ -12,14 +12,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from farthing.history import units
+from farthing.history import TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates.cost import choice as cost_choice
 from farthing.surrogates.cost import log_cost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.two_fidelity import model as two_fidelity
-from farthing.trial import Status, Trial
+from farthing.trial import Status
 
 Level: TypeAlias = Literal["best", "last"]
 
@@ -30,14 +30,14 @@ TAME = 3.0  # interquartile ranges above the upper quartile at which a value is 
 class Run:
     """A trial at its levels."""
 
-    trial: Trial
+    trial: TrackedTrial
     fast: float  # y_e
     complete: float | None  # y_c
     fast_cost: float | None
     complete_cost: float | None  # of the rest, after the fast period
 
     @classmethod
-    def of(cls, trial: Trial, step: int | None, level: Level) -> Run | None:
+    def of(cls, trial: TrackedTrial, step: int | None, level: Level) -> Run | None:
         """From the step at which its fast period ended; None while that lasts. What was told without any report has had
         both levels."""
         if trial.status is Status.COMPLETE and not len(trial.curve) and trial.value is not None:
