@@ -54,7 +54,7 @@ UPWARD_INSIDE_FUNCTIONS = {
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}
 LAZILY = {
     "rich": {"runner.progress"}, "pandas": {"study"}, "sklearn": {"problems.demo"}, "psutil": {"runner.process_tree"},
-    "pynvml": {"runner.meters.meters"},
+    "pynvml": {"runner.meters.nvidia"},
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument, InvalidBudget
 from farthing.policies.sampling import Random
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters.meters import meters_for
+from farthing.runner.meters import meters_for
 from farthing.trial import OUT_OF_BUDGET
 from learners import LINE, Alternating, iterative, value_at
 

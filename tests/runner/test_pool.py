@@ -566,7 +566,7 @@ class TestProcesses:
     @pytest.mark.parametrize("pidfd", [True, False])
     def test_the_end_of_one_is_seen_even_if_a_fork_of_it_lives_on(self, monkeypatch, pidfd):
         if not pidfd:
-            monkeypatch.setattr(workers_module, "pidfd", lambda pid: None)
+            monkeypatch.setattr(workers_module, "open_pidfd", lambda pid: None)
 
         def objective(config: dict[str, Any]) -> float:
             if os.fork() == 0:

@@ -28,7 +28,7 @@ from farthing.runner.executors import Place
 from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, Kind
-from farthing.runner.meters.meters import Gauges, Meters, meters_for
+from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import Options as Options
 from farthing.runner.paused import LiveRuns
 from farthing.runner.progress import Progress, progress_for

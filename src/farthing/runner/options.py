@@ -11,9 +11,9 @@ from farthing.runner.clock import is_timed
 from farthing.runner.executors import Here, Place
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters.meters import Given
+from farthing.runner.meters import MeterLike
 from farthing.runner.pool import CannotShip, Processes, recipe_of
-from farthing.runner.process_tree import require
+from farthing.runner.process_tree import require_process_usage
 from farthing.study import Objective, Study
 
 logger = logging.getLogger("farthing")
@@ -28,7 +28,7 @@ class Options:
     paused_limit: int = 32
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
-    meter: Given = None
+    meter: MeterLike = None
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 1), ("paused_limit", 0)):
@@ -38,7 +38,7 @@ class Options:
         if self.isolate not in (None, True, False):
             raise InvalidArgument(f"isolate: expected True, False or None, got {self.isolate!r}")
         if not math.isinf(self.limits.bytes):
-            require()
+            require_process_usage()
         if self.isolate is False and self._needs_processes:
             raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
 

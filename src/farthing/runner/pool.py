@@ -22,7 +22,7 @@ from farthing.run_context import Run
 from farthing.runner.executors import Happened, logger, warn_of_closing
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
-from farthing.runner.process_tree import end_all, pidfd, signal_name
+from farthing.runner.process_tree import kill_tree, open_pidfd, signal_name
 from farthing.space import Space
 from farthing.space.choices import Choice, Ordered
 from farthing.study import Objective
@@ -102,7 +102,7 @@ class Process:
             ours.close()
             raise
         self._channel = Channel(ours)
-        self._end = pidfd(self._popen.pid)  # readable when the process has ended
+        self._end = open_pidfd(self._popen.pid)  # readable when the process has ended
         self._since = time.monotonic()
         self.run: Run | None = None
         self.is_ready = False  # has the objective
@@ -163,7 +163,7 @@ class Process:
     def kill(self) -> None:
         """The process and all it started."""
         if self._popen.poll() is None:
-            end_all(self.pid)
+            kill_tree(self.pid)
         else:  # of a process that was waited for the number may be another's, but not that of a group that is left
             with suppress(OSError):
                 os.killpg(self.pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ from farthing.run_context import Run, inside
 from farthing.runner.evaluate import Evaluation, evaluate, next_step
 from farthing.runner.forks import only_here
 from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
-from farthing.runner.process_tree import end_all
+from farthing.runner.process_tree import kill_tree
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between two looks whether the run is still our parent
@@ -192,7 +192,7 @@ def _read(channel: Channel, messages: SimpleQueue[Any]) -> None:
         if os.getppid() != run:
             break
         time.sleep(PARTING_POLL)
-    end_all(os.getpid())
+    kill_tree(os.getpid())
     os._exit(1)
 
 
