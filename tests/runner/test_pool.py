@@ -22,7 +22,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.history import History
 from farthing.policies.sampling import Random
-from farthing.runner import pool as workers_module
+from farthing.runner import worker_process
 from learners import LINE, STEPS, Alternating, Halving, curve_of, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
@@ -256,7 +256,7 @@ class TestNotShipped:
         from vanishing import objective
 
         (tmp_path / "vanishing.py").write_text("raise ImportError('not here')\n")
-        with pytest.raises(InvalidArgument, match=r"cannot be loaded there \(ImportError: not here\)"):
+        with pytest.raises(InvalidArgument, match=r"a worker process cannot load it \(ImportError: not here\)"):
             run(objective)
 
     def test_one_that_ends_the_process_while_it_is_loaded(self):
@@ -267,7 +267,7 @@ class TestNotShipped:
             def __call__(self, config: dict[str, Any]) -> float:
                 return 1.0
 
-        with pytest.raises(InvalidArgument, match="a worker process ended its process with exit code 3"):
+        with pytest.raises(InvalidArgument, match="did not start: it ended its process with exit code 3"):
             run(Deadly())
 
     @pytest.mark.parametrize("program", [None, "", "/nowhere/python"])
@@ -566,7 +566,7 @@ class TestProcesses:
     @pytest.mark.parametrize("pidfd", [True, False])
     def test_the_end_of_one_is_seen_even_if_a_fork_of_it_lives_on(self, monkeypatch, pidfd):
         if not pidfd:
-            monkeypatch.setattr(workers_module, "open_pidfd", lambda pid: None)
+            monkeypatch.setattr(worker_process, "open_pidfd", lambda pid: None)
 
         def objective(config: dict[str, Any]) -> float:
             if os.fork() == 0:

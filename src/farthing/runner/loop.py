@@ -25,9 +25,9 @@ from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
 from farthing.runner.executors import Place
-from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
+from farthing.runner.interrupts import SIGTERM_EXIT_CODE, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
-from farthing.runner.messages import Answer, Kind
+from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import Options as Options
 from farthing.runner.paused import LiveRuns
@@ -68,7 +68,7 @@ def run(
             shown.ended(message)
         study.course.charge(clock.overhead())
     if interrupts.terminated:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(SIGTERM_EXIT_CODE)
 
 
 @dataclass(eq=False)
@@ -109,7 +109,7 @@ class _Loop:
         self.clock.wait()
         happened = self.place.wait(self.enforcement.patience())
         self.clock.work()
-        self.interrupts.heard()
+        self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
                 self._take_in(number, answer)
@@ -190,17 +190,17 @@ class _Loop:
         seconds = answer.seconds if answer.seconds is not None else active.age
         evaluation = answer.evaluation
         match answer.kind:
-            case Kind.INTERRUPTED:
+            case AnswerKind.INTERRUPTED:
                 raise KeyboardInterrupt
-            case Kind.DIED:
+            case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
-            case Kind.TOLD:
+            case AnswerKind.TERMINATED:
                 self._told_to_end(number, seconds)
-            case Kind.ENDED:
+            case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if evaluation is None or evaluation.outcome.value is None:
                 self._finish(number, evaluation or Evaluation(Outcome(Status.FAILED)), seconds)
-            case Kind.RETURNED:
+            case AnswerKind.RETURNED:
                 self._require_iterative()
                 self._finish(number, evaluation, seconds)
             case _:

@@ -12,8 +12,9 @@ from farthing.runner.executors import Here, Place
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import MeterLike
-from farthing.runner.pool import CannotShip, Processes, recipe_of
+from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
+from farthing.runner.worker_process import CannotIsolate, WorkerSetup
 from farthing.study import Objective, Study
 
 logger = logging.getLogger("farthing")
@@ -57,10 +58,10 @@ class Options:
         if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(study.ledger.budget)):
             return here
         try:
-            recipe = recipe_of(objective, study.space, study.maximize, self.workers)
+            setup = WorkerSetup.of(objective, study.space, study.maximize, self.workers)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return Processes(recipe, study.space, self.workers, interrupts, reuse).started(patience)
-        except CannotShip as error:
+            return ProcessPool(setup, study.space, self.workers, interrupts, reuse).started(patience)
+        except CannotIsolate as error:
             if self.isolate or self._needs_processes:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error
             logger.warning(
