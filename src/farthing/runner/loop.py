@@ -166,7 +166,7 @@ class _Loop:
         speed, predicted = self.clock.speed(self.study.ledger.unit), proposal.predicted_cost
         if predicted is None or speed == 0.0:
             return self.enforcement.limits
-        return self.enforcement.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
+        return self.enforcement.limits.with_runaway_limit(before, predicted / speed, self.clock.left(0.0) / speed)
 
     def _step(self, number: int) -> None:
         self._measure(number)
