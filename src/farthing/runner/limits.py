@@ -98,4 +98,5 @@ def _bytes_in(text: str) -> float | None:
     if match is None:
         return None
     unit = match[2].lower()
-    return float(match[1]) * (1024 if "i" in unit else 1000) ** _POWERS[unit.rstrip("ib")]
+    factor: int = (1024 if "i" in unit else 1000) ** _POWERS[unit.rstrip("ib")]
+    return float(match[1]) * factor
