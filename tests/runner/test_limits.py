@@ -158,7 +158,7 @@ class TestSeconds:
         assert study.ledger.total("seconds") <= 2.0 + LATE
 
     def test_time_that_passes_in_a_callback_begins_nothing_more(self):
-        """The callback waits until the budget is spent, however long that takes."""
+        """The callback takes as long as the whole budget."""
 
         def wait(study: ft.Study, trial: ft.Trial) -> None:
             time.sleep(3.0)
@@ -171,7 +171,7 @@ class TestOtherUnits:
     @pytest.mark.parametrize("workers", [1, 2])
     @pytest.mark.parametrize("unit", ["compute_seconds", "usd"])
     def test_they_are_kept_over_all_workers(self, workers, unit):
-        """A dollar a second: the optimiser pays too, also for the seconds in which processes start."""
+        """At a dollar a second, the optimiser pays too, also while processes start."""
         budget = ft.Budget(compute_seconds=2.0) if unit == "compute_seconds" else ft.Budget(usd=3.0, usd_per_hour=3600)
         study, wall = run(sleeps(HANGS), budget, workers=workers)
         limit = budget.limits[unit]
@@ -192,7 +192,7 @@ class TestOtherUnits:
         assert study.ledger.reached == "evaluations"
 
     def test_a_meter_is_charged_once_for_a_training_that_is_interrupted(self):
-        """With the step that it ended, not with its end again."""
+        """It is charged with the last step, and not again when the training ends."""
 
         def objective(config: dict[str, Any]) -> Iterator[float]:
             end = time.process_time() + 0.4

@@ -33,7 +33,7 @@ HANGS = 60.0
 
 
 def children() -> set[int]:
-    """Of this process, those that have ended and were not waited for included."""
+    """The children of this process, including those that ended and were not waited for."""
     found = set()
     for stat in PROC.glob("[0-9]*/stat"):
         try:
@@ -53,7 +53,7 @@ def _nobody_is_left(caplog):
 
 
 def run(objective: Any, budget: str | ft.Budget = "4 evaluations", **options: Any) -> ft.Study:
-    """A silent run in processes, with whatever goes to the study and to the run."""
+    """A run in worker processes without progress; options go to the study or to the run."""
     names = ("workers", "isolate", "callbacks", "trial_seconds", "trial_memory", "paused_limit")
     running = {name: options.pop(name) for name in names if name in options}
     study = ft.Study(options.pop("space", LINE), budget, **{"policy": "random", "seed": 0, **options})
@@ -92,7 +92,7 @@ def doubled(x: float) -> float:
 
 
 class TestObjectives:
-    """Whatever can be called can be shipped."""
+    """Whatever can be called can run in another process."""
 
     @pytest.mark.parametrize(
         "objective",
@@ -125,7 +125,7 @@ class TestObjectives:
 
     def test_options_are_the_very_objects_that_the_objective_knows(self):
         class Kind:
-            """Of this function: no other process could import it."""
+            """A local class: no other process can import it."""
 
         kinds = [Kind(), Kind(), lambda: 3]
         space = ft.Space(kind=ft.Choice(kinds), size=ft.Ordered([1, 2, 4]))
@@ -160,7 +160,7 @@ class TestObjectives:
 
     def test_attributes_may_be_large_and_of_any_class(self):
         class Text(str):
-            """Of this function."""
+            """A local class."""
 
         def objective(config: dict[str, Any]) -> dict[str, Any]:
             return {"value": 1.0, "large": "x" * 5_000_000, "text": Text("mine"), "lock": threading.Lock()}
@@ -187,7 +187,7 @@ class TestObjectives:
 
     @pytest.mark.parametrize("isolate", [False, True])
     def test_what_it_forks_can_be_ended_by_sigterm_from_its_first_moment_on(self, isolate):
-        """As pools do it: a signal that is lost would be waited for in vain."""
+        """As pools do: if a signal were lost, they would wait forever."""
 
         def objective(config: dict[str, Any]) -> float:
             codes = set()
@@ -229,8 +229,8 @@ class TestObjectives:
         assert statuses(study) == ["complete"] * 2
 
 
-class TestNotShipped:
-    """An objective that cannot be shipped runs here, where that is possible, and one warning says why."""
+class TestCannotIsolate:
+    """An objective that cannot run in another process runs in this one if possible, and one warning says why."""
 
     def objective(self) -> Any:
         lock = threading.Lock()
@@ -314,7 +314,7 @@ print([trial.status.value for trial in study.trials])
 
 
 class TestScripts:
-    """Nothing of a script is imported by its workers, so that no guard is needed."""
+    """Workers import nothing from a script, so it needs no `__main__` guard."""
 
     EXPECTED = "begun\n['complete', 'complete', 'complete']\n"
 
@@ -343,7 +343,7 @@ class TestScripts:
 
 
 class Watching(Random):
-    """Notes what is running when it proposes."""
+    """Notes which trials are running when it proposes."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, ...]] = []
@@ -355,7 +355,7 @@ class Watching(Random):
 
 class TestSideBySide:
     def test_a_free_worker_gets_the_next_proposal_which_knows_what_is_running(self, tmp_path):
-        """Trial 0 waits for the others: the second worker does them all meanwhile."""
+        """Trial 0 waits for the others, and the second worker does all of them."""
         flag, policy = tmp_path / "flag", Watching()
 
         def objective(config: dict[str, Any]) -> float:
@@ -381,7 +381,7 @@ class TestSideBySide:
 
     @pytest.mark.parametrize("policy", ["sobol", "ei", "carbo"])
     def test_the_same_order_of_events_gives_the_same_proposals(self, tmp_path, policy):
-        """The asked events of a parallel study, replayed with what each of them saw."""
+        """Each ask of a parallel study is repeated with the history and ledger that it saw."""
         path = tmp_path / "study.db"
 
         def objective(config: dict[str, Any]) -> float:
@@ -589,8 +589,8 @@ class TestProcesses:
         assert [trial.error for trial in study.trials] == ["the objective died of SIGSEGV"] * 2
 
     def test_no_files_stay_open(self):
-        """Of processes that are used again, that fail, that die, that are killed, and of spares never used: of each one
-        at least in every run, so that a file which is left open shows after one."""
+        """Each run has processes that are reused, that fail, that die, that are killed and that are never used: so a
+        file that any of them leaves open shows after one run."""
 
         def objective(config: dict[str, Any]) -> float:
             number = ft.current_run().trial

@@ -57,7 +57,7 @@ class TestRealProcesses:
         assert first.cpu_seconds % 0.01 != pytest.approx(0.0, abs=1e-9)
 
     def test_a_busy_grandchild_counts_and_is_not_counted_twice_when_it_ends(self, spawn):
-        """Alive it is found below its parent, waited for it is in its parent's account: a second, once."""
+        """Alive it is a descendant; once waited for, its time is part of its parent's. It counts once either way."""
         grandchild = BURN.format(seconds=0.5) + WAIT
         script = (
             "import subprocess, sys\n"
@@ -119,7 +119,7 @@ class TestRealProcesses:
 
 
 def fake(folder: Path, *processes: tuple[int, str, int, int]) -> Path:
-    """A proc tree of processes: number, name, parent, and ticks of each of the four kinds."""
+    """A fake /proc with processes: number, name, parent, and ticks of each of the four kinds."""
     (folder / "stat").write_text("cpu  1 2 3 4 5 6 7 8\n")
     for pid, name, parent, ticks in processes:
         (folder / str(pid)).mkdir()
@@ -131,7 +131,7 @@ def fake(folder: Path, *processes: tuple[int, str, int, int]) -> Path:
 @linux
 class TestFiles:
     def test_a_name_may_hold_anything(self, tmp_path):
-        """The name is the program's: a parser that splits at blanks or at the first bracket reads nonsense."""
+        """A program chooses its name: a parser that splits at blanks or at the first bracket reads nonsense."""
         root = fake(tmp_path, (7, "a) R 1 (b", 1, 3), (8, "c", 7, 5), (9, "d", 8, 7), (10, "e", 1, 1000))
         found = tree_usage(7, root)
         ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
@@ -147,7 +147,7 @@ class TestFiles:
 
 
 class TestElsewhere:
-    """Without a proc tree. The module stands for one that is not installed here."""
+    """Without /proc, with a fake psutil."""
 
     def test_without_psutil_it_says_what_to_install(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "psutil", None)
