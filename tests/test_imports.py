@@ -59,7 +59,7 @@ LAZY_NAMES = {  # what the package's __getattr__ imports when it is first used: 
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}
 LAZILY = {
     "rich": {"runner.progress"}, "pandas": {"study"}, "sklearn": {"problems.demo"}, "psutil": {"runner.process_tree"},
-    "pynvml": {"runner.meters.meters"},
+    "pynvml": {"runner.meters.nvidia"},
 }  # fmt: skip
 
 

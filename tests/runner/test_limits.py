@@ -1,4 +1,8 @@
-"""Hard budgets and limits of trials: what is past one ends, and the books are right."""
+"""Hard budgets and limits of trials: whatever exceeds one is ended, and the ledger is right.
+
+Objectives that hang do so for HANGS seconds, far longer than a busy machine may be LATE: so a limit that is not kept is
+seen on any machine. How tightly budgets are kept is measured by `make bench-runner`.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +23,31 @@ import farthing as ft
 from farthing.errors import InvalidArgument, InvalidBudget
 from farthing.policies.sampling import Random
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters.meters import meters_for
+from farthing.runner.meters import meters_for
 from farthing.trial import OUT_OF_BUDGET
 from learners import LINE, Alternating, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
 
-OVERRUN = 0.5  # seconds; 2 % of longer budgets
-BUSY = 1.0  # seconds by which a crowded machine may be late besides
+LATE = 10.0  # seconds by which a busy machine may exceed a limit
+HANGS = 60.0  # seconds of an objective that must be killed
 
 
 def run(objective: Any, budget: str | ft.Budget, **options: Any) -> tuple[ft.Study, float]:
-    """And how long it took."""
+    """A study after its run, and how long that took."""
     study = ft.Study(LINE, budget, policy="random", seed=0)
     began = time.perf_counter()
     study.run(objective, progress=False, **options)
     return study, time.perf_counter() - began
+
+
+def stop(study: ft.Study, trial: ft.Trial) -> None:
+    """A callback that ends the run with its first trial.
+
+    The worker's clock, by which a trial is charged, runs a little behind that of the run, which ends it: a moment of
+    `compute_seconds` may be left for one more.
+    """
+    study.stop()
 
 
 def sleeps(seconds: float) -> Any:
@@ -61,11 +74,12 @@ def spins(seconds: float) -> Any:
 
 
 class TestSeconds:
-    @pytest.mark.parametrize("objective", [sleeps(0.07), sleeps(30), spins(30)], ids=["short", "long", "busy"])
+    @pytest.mark.parametrize("objective", [sleeps(0.07), sleeps(HANGS), spins(HANGS)], ids=["short", "long", "busy"])
     def test_a_budget_is_kept_and_the_ledger_is_the_clock(self, objective):
         study, wall = run(objective, "1.5s")
-        assert 1.5 <= study.ledger.total("seconds") <= 1.5 + OVERRUN + BUSY
-        assert study.ledger.total("seconds") == pytest.approx(wall, abs=0.1 + 0.05 * wall)
+        assert 1.5 <= study.ledger.total("seconds") <= 1.5 + LATE
+        assert study.ledger.total("seconds") == pytest.approx(wall, abs=0.5 + 0.05 * wall)
+        assert study.ledger.total("seconds") <= wall
         assert study.ledger.reached == "seconds"
 
     @pytest.mark.parametrize("ignores", [False, True])
@@ -73,36 +87,39 @@ class TestSeconds:
         def objective(config: dict[str, Any]) -> float:
             while True:
                 try:
-                    time.sleep(30)
+                    time.sleep(HANGS)
                 except BaseException:
                     if not ignores:
                         raise
 
-        study, wall = run(objective, "1s")
+        study, wall = run(objective, ft.Budget(compute_seconds=0.5), callbacks=[stop])
         (trial,) = study.trials
         assert (trial.status, trial.error) == (ft.Status.KILLED, OUT_OF_BUDGET)
         assert trial.censored
         assert not trial.unsuccessful, "no fault of its own"
-        assert study.ledger.account("killed") == pytest.approx(trial.cost, abs=0.1)
-        assert wall <= 1.0 + OVERRUN + BUSY + 1.0
+        assert study.ledger.account("killed") == trial.cost
+        assert 0.4 <= trial.cost <= 0.5 + LATE
+        assert wall < HANGS
 
     def test_it_may_clean_up_in_its_moment(self, tmp_path):
         def objective(config: dict[str, Any]) -> float:
             try:
-                time.sleep(30)
+                time.sleep(HANGS)
             finally:
                 (tmp_path / "clean").touch()
             return 1.0
 
-        run(objective, "1s")
+        run(objective, ft.Budget(compute_seconds=0.5))
         assert (tmp_path / "clean").exists()
 
     @pytest.mark.parametrize("workers", [1, 2])
     def test_a_training_keeps_its_curve_and_goes_on_when_the_budget_is_raised(self, tmp_path, workers):
-        path = tmp_path / "study.db"
-        with ft.Study(LINE, "2s", policy=Alternating(width=9, stride=99), seed=0, max_steps=12, storage=path) as study:
+        """Twelve steps of 0.25 s do not fit into the budget, even if one worker does them all."""
+        path, policy = tmp_path / "study.db", Alternating(width=9, stride=99)
+        budget = ft.Budget(compute_seconds=1.0 + 0.5 * workers)
+        with ft.Study(LINE, budget, policy=policy, seed=0, max_steps=12, storage=path) as study:
             study.run(trains(0.25, 12), workers=workers, progress=False)
-            assert study.ledger.total("seconds") <= 2.0 + OVERRUN + BUSY
+            assert study.ledger.total("compute_seconds") <= 2.0 + workers * LATE
             assert 0 < len(study.trials[0].curve) < 12
             assert study.trials[0].status is ft.Status.PAUSED
             before = study.trials[0].curve.values
@@ -113,19 +130,19 @@ class TestSeconds:
             assert len(study.trials[0].curve) == 12
 
     def test_a_step_in_the_making_is_cut(self):
-        study = iterative("1.5s")
-        study.run(trains(30), progress=False)
-        assert study.ledger.total("seconds") <= 1.5 + OVERRUN + BUSY
-        study = iterative("2s")
+        study = iterative(ft.Budget(compute_seconds=0.5))
+        study.run(trains(HANGS), progress=False)
+        assert 0.5 <= study.ledger.total("compute_seconds") <= 0.5 + LATE
+        study = iterative(ft.Budget(compute_seconds=1.0), policy=Alternating(width=9, stride=99))
 
         def second_is_long(config: dict[str, Any]) -> Iterator[float]:
             yield 1.0
-            time.sleep(30)
+            time.sleep(HANGS)
             yield 0.5
 
-        study.run(second_is_long, progress=False)
-        assert study.ledger.total("seconds") <= 2.0 + OVERRUN + BUSY
-        assert study.count(ft.Status.PAUSED) == len(study.trials), "with more they could go on"
+        study.run(second_is_long, progress=False, callbacks=[stop])
+        assert 0.9 <= study.ledger.total("compute_seconds") <= 1.0 + LATE
+        assert [trial.status.value for trial in study.trials] == ["paused"], "with more it could go on"
 
     def test_paused_learners_that_are_slow_to_close_do_not_hold_it_up(self):
         def objective(config: dict[str, Any]) -> Iterator[float]:
@@ -134,14 +151,19 @@ class TestSeconds:
                     time.sleep(0.05)
                     yield value_at(config, step)
             finally:
-                time.sleep(30)
+                time.sleep(HANGS)
 
         study = iterative("2s", policy=Alternating(width=5))
         study.run(objective, progress=False)
-        assert study.ledger.total("seconds") <= 2.0 + OVERRUN + BUSY
+        assert study.ledger.total("seconds") <= 2.0 + LATE
 
     def test_time_that_passes_in_a_callback_begins_nothing_more(self):
-        study, _ = run(sleeps(0.01), "1s", callbacks=[lambda study, trial: time.sleep(1.2)])
+        """The callback takes as long as the whole budget."""
+
+        def wait(study: ft.Study, trial: ft.Trial) -> None:
+            time.sleep(3.0)
+
+        study, _ = run(sleeps(0.01), "3s", callbacks=[wait])
         assert [trial.status.value for trial in study.trials] == ["complete"]
 
 
@@ -149,26 +171,28 @@ class TestOtherUnits:
     @pytest.mark.parametrize("workers", [1, 2])
     @pytest.mark.parametrize("unit", ["compute_seconds", "usd"])
     def test_they_are_kept_over_all_workers(self, workers, unit):
-        budget = ft.Budget(compute_seconds=2.0) if unit == "compute_seconds" else ft.Budget(usd=2.0, usd_per_hour=3600)
-        study, wall = run(sleeps(30), budget, workers=workers)
-        assert 2.0 <= study.ledger.total(unit) <= 2.0 + workers * (OVERRUN + BUSY)
+        """At a dollar a second, the optimiser pays too, also while processes start."""
+        budget = ft.Budget(compute_seconds=2.0) if unit == "compute_seconds" else ft.Budget(usd=3.0, usd_per_hour=3600)
+        study, wall = run(sleeps(HANGS), budget, workers=workers)
+        limit = budget.limits[unit]
+        assert limit <= study.ledger.total(unit) <= limit + workers * LATE
+        assert len(study.trials) >= workers
         assert {trial.error for trial in study.trials} == {OUT_OF_BUDGET}
-        assert wall < 2.0 / (workers if unit == "compute_seconds" else 1) + 6.0
+        assert wall < HANGS
         assert study.ledger.account("killed", unit) == pytest.approx(sum(trial.cost for trial in study.trials))
 
     def test_cpu_time(self):
-        study, wall = run(spins(60), ft.Budget(compute_seconds=1.0), meter="cpu")
-        assert 1.0 <= study.ledger.total("compute_seconds") <= 2.0
+        study, _ = run(spins(HANGS), ft.Budget(compute_seconds=1.0), meter="cpu")
+        assert 1.0 <= study.ledger.total("compute_seconds") <= 1.0 + LATE
         assert [trial.error for trial in study.trials] == [OUT_OF_BUDGET]
-        assert wall < 40.0
 
     def test_sleep_costs_no_cpu_time(self):
         study, _ = run(sleeps(0.3), ft.Budget(compute_seconds=5.0, evaluations=4), meter="cpu")
-        assert study.ledger.total("compute_seconds") < 1.0
+        assert study.ledger.total("compute_seconds") < 4 * 0.3
         assert study.ledger.reached == "evaluations"
 
     def test_a_meter_is_charged_once_for_a_training_that_is_interrupted(self):
-        """With the step that it ended, not with its end again."""
+        """It is charged with the last step, and not again when the training ends."""
 
         def objective(config: dict[str, Any]) -> Iterator[float]:
             end = time.process_time() + 0.4
@@ -196,17 +220,17 @@ class TestOtherUnits:
 class TestTrialLimits:
     def test_one_that_takes_too_long_is_killed_and_the_others_are_not(self):
         def objective(config: dict[str, Any]) -> float:
-            time.sleep(60.0 * (ft.current_run().trial == 1))
+            time.sleep(HANGS * (ft.current_run().trial == 1))
             return 1.0
 
-        study, wall = run(objective, "4 evaluations", trial_seconds=1.0)
+        study, wall = run(objective, "4 evaluations", trial_seconds=1.5)
         assert [trial.status.value for trial in study.trials] == ["complete", "killed", "complete", "complete"]
         killed = study.trials[1]
-        assert killed.error == "killed: it took longer than 1s, the limit of a trial"
+        assert killed.error == "killed: it took longer than 1.5s, the limit of a trial"
         assert killed.unsuccessful
         assert killed.censored
-        assert 1.0 <= study.ledger.account("killed", "seconds") <= 1.0 + OVERRUN + BUSY
-        assert wall < 20.0
+        assert 1.5 <= study.ledger.account("killed", "compute_seconds") <= 1.5 + LATE
+        assert wall < HANGS
 
     def test_of_a_training_all_steps_count_also_across_pauses(self):
         study = iterative("60s, 3 evaluations", policy=Alternating(width=2))
@@ -231,7 +255,7 @@ class TestTrialLimits:
         study, wall = run(objective, "3 evaluations", trial_memory="300MB")
         assert [trial.status.value for trial in study.trials] == ["complete", "killed", "complete"]
         assert study.trials[1].error == "killed: it held more than 0.3 GB of memory, the limit of a trial"
-        assert wall < 30.0
+        assert wall < HANGS
 
     @pytest.mark.parametrize(
         ("options", "name"),
@@ -240,7 +264,10 @@ class TestTrialLimits:
             ({"trial_seconds": math.nan}, "trial_seconds"),
             ({"trial_seconds": "5 evaluations"}, "trial_seconds"),
             ({"trial_seconds": "soon"}, "trial_seconds"),
+            ({"trial_seconds": True}, "trial_seconds"),
+            ({"trial_seconds": [1]}, "trial_seconds"),
             ({"trial_memory": 0}, "trial_memory"),
+            ({"trial_memory": math.inf}, "trial_memory"),
             ({"trial_memory": "2 bananas"}, "trial_memory"),
             ({"trial_memory": True}, "trial_memory"),
             ({"workers": 0}, "workers"),
@@ -252,7 +279,7 @@ class TestTrialLimits:
         ],
     )
     def test_what_makes_no_sense_is_refused_before_anything_is_evaluated(self, options, name):
-        with pytest.raises(InvalidArgument, match=name):
+        with pytest.raises(InvalidArgument, match=f"^{name}: "):
             run(sleeps(0.0), "3 evaluations", **options)
 
     @pytest.mark.parametrize(
@@ -267,7 +294,7 @@ class TestTrialLimits:
         assert not TrialLimits()
 
 
-class Foretelling(Random):
+class Predicting(Random):
     """Predicts a twentieth of a second for each trial but the first."""
 
     def propose(self, space: Any, history: Any, ledger: Any, n: int, rng: Any) -> Any:
@@ -276,37 +303,44 @@ class Foretelling(Random):
 
 
 class TestRunaways:
-    """A trial that takes ten times what was predicted, and a fifth of what is left, is given up."""
+    """A trial that takes ten times its predicted time, and a fifth of what is left of the budget, is killed.
+
+    The budget counts the time of evaluations alone: how long processes take to start makes no difference.
+    """
 
     @staticmethod
-    def hangs_at(number: int) -> Any:
-        return lambda config: time.sleep(30.0 if ft.current_run().trial == number else 0.01) or 1.0
+    def run(number: int, compute_seconds: float, **options: Any) -> ft.Study:
+        """A study whose trial of that number hangs."""
 
-    def run(self, number: int, **options: Any) -> ft.Study:
-        study = ft.Study(LINE, "5s, 4 evaluations", policy=Foretelling(), seed=0)
-        return study.run(self.hangs_at(number), progress=False, **options)
+        def objective(config: dict[str, Any]) -> float:
+            time.sleep(HANGS if ft.current_run().trial == number else 0.01)
+            return 1.0
+
+        budget = ft.Budget(compute_seconds=compute_seconds, evaluations=4)
+        return ft.Study(LINE, budget, policy=Predicting(), seed=0).run(objective, progress=False, **options)
 
     def test_it_is_killed_and_the_others_have_the_rest(self):
-        study = self.run(2)
+        study = self.run(2, compute_seconds=8.0)
         killed = study.trials[2]
         assert (killed.status.value, killed.unsuccessful, killed.censored) == ("killed", True, True)
-        assert re.fullmatch(r"killed: it took longer than \S+s, predicted were 0.05s", killed.error)
-        assert 0.5 <= killed.cost <= 1.0 + BUSY, "a fifth of what was left, which is more than ten times 0.05"
-        assert [trial.status.value for trial in study.trials].count("complete") >= 3
+        assert re.fullmatch(r"killed: it took longer than 1\.\d+s, and was predicted to take 0.05s", killed.error)
+        assert 1.0 <= killed.cost <= 2.0 + LATE, "a fifth of what was left, which is more than ten times 0.05"
+        assert [trial.status.value for trial in study.trials].count("complete") == 3
 
     def test_one_of_which_nothing_was_predicted_may_take_all(self):
-        study = self.run(0)
+        study = self.run(0, compute_seconds=1.0)
         assert study.trials[0].error == OUT_OF_BUDGET
 
     def test_a_limit_that_is_given_is_the_only_one(self):
-        study = self.run(2, trial_seconds=60)
+        """Ten times 0.05 s is less than what is left."""
+        study = self.run(2, compute_seconds=1.5, trial_seconds=HANGS)
         assert study.trials[2].error == OUT_OF_BUDGET
 
     def test_of_several_times_and_the_share_the_larger_counts(self):
         none = TrialLimits()
-        assert none.or_runaway(1.0, 2.0, 50.0).seconds == 21.0
-        assert none.or_runaway(1.0, 2.0, 500.0).seconds == 101.0
-        assert none.or_runaway(1.0, 2.0, math.inf) == none.or_runaway(1.0, None, 50.0) == none
+        assert none.with_runaway_limit(1.0, 2.0, 50.0).seconds == 21.0
+        assert none.with_runaway_limit(1.0, 2.0, 500.0).seconds == 101.0
+        assert none.with_runaway_limit(1.0, 2.0, math.inf) == none.with_runaway_limit(1.0, None, 50.0) == none
 
 
 def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path):
@@ -315,15 +349,17 @@ def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path)
         for step in range(here.step + 1, 7):
             (here.checkpoint_dir / "state").write_text(str(step))
             yield value_at(config, step)
-            time.sleep(0.3 if step < 3 else 30.0 if here.remaining < 10 else 0.0)
+            time.sleep(0.0 if step < 3 or here.remaining > 10 else HANGS)
 
     options: dict[str, Any] = {"policy": Alternating(width=9, stride=99)}
-    with ft.Study(LINE, "3s", seed=0, max_steps=6, storage=tmp_path / "study.db", **options) as study:
-        study.run(objective, progress=False)
+    budget = ft.Budget(compute_seconds=1.0)
+    with ft.Study(LINE, budget, seed=0, max_steps=6, storage=tmp_path / "study.db", **options) as study:
+        study.run(objective, progress=False, callbacks=[stop])
         (trial,) = study.trials
         assert (trial.status, trial.error, len(trial.curve)) == (ft.Status.PAUSED, OUT_OF_BUDGET, 3)
         assert trial.kept_step == trial.saved_step == 3
-    with ft.Study.resume(tmp_path / "study.db", budget="100s, 1 evaluations", **options) as study:
+    more = ft.Budget(compute_seconds=100, evaluations=1)
+    with ft.Study.resume(tmp_path / "study.db", budget=more, **options) as study:
         study.run(objective, progress=False)
         assert len(study.trials[0].curve) >= 3
         assert "retrained" not in study.ledger.accounts

@@ -1,4 +1,4 @@
-"""Meters: CPU time on real processes, energy on a fake powercap tree, GPUs by a module that stands for hardware."""
+"""Meters: CPU time on real processes, energy on a fake powercap tree, GPUs with a fake driver."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ import pytest
 
 import farthing as ft
 from farthing.errors import FarthingError, InvalidArgument, MeterUnavailable
-from farthing.runner.meters import meters
-from farthing.runner.meters.meters import Cpu, Meter, Nvidia, OfTime, Rapl, Sum, busy_seconds, meters_for
+from farthing.runner.meters import Meter, energy, meters_for
+from farthing.runner.meters.cpu import Cpu
+from farthing.runner.meters.energy import Sum, energy_meter
+from farthing.runner.meters.nvidia import Nvidia
+from farthing.runner.meters.rapl import Rapl, busy_seconds
+from farthing.runner.meters.timed import Timed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads the files of Linux")
 TICK = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -31,7 +35,7 @@ def burn(seconds: float) -> None:
 
 
 class Machine:
-    """Files as the kernel shows them: two packages with their parts, the platform, the double, and one process."""
+    """Files as the kernel shows them: two packages, their parts, the platform, a second view, one process."""
 
     PID = 77
 
@@ -54,7 +58,7 @@ class Machine:
         (self.powercap / name / "energy_uj").write_text(f"{round(joules * 1e6)}\n")
 
     def cpu(self, own: int, machine: int, started: int = 5) -> None:
-        """Ticks of the process and of the whole machine: here half of it as user time, the rest in four other kinds."""
+        """Ticks of the process and of the whole machine: half of them user time, the rest of four other kinds."""
         parts = [machine // 2, machine // 8, machine // 8, 123_456, 7_890, machine // 8, machine // 8, 999, 0, 0]
         (self.proc / "stat").write_text(f"cpu  {' '.join(map(str, parts))}\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
         fields = ["R", 1, *[0] * 9, own, 0, 0, 0, 20, 0, 1, 0, started, 0, 10, *[0] * 28]
@@ -81,7 +85,7 @@ class TestCpu:
         burn(0.2)
         assert gauge.spent() >= 0.4
 
-    def test_of_a_killed_process_what_was_read_last_stays(self):
+    def test_a_killed_process_keeps_what_was_read_last(self):
         child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
         gauge = Cpu().begin(child.pid)
         while (read := gauge.spent()) < 0.2:
@@ -91,19 +95,19 @@ class TestCpu:
         assert gauge.spent() == read
         assert gauge.spent() == read
 
-    def test_one_that_was_never_there_spends_nothing(self):
+    def test_a_process_that_does_not_exist_spends_nothing(self):
         child = subprocess.Popen([sys.executable, "-c", ""])
         child.wait()
         assert Cpu().begin(child.pid).spent() == 0.0
 
-    def test_a_process_of_the_same_number_is_another(self, machine):
+    def test_a_new_process_with_the_same_number_does_not_count(self, machine):
         gauge = Cpu(machine.proc).begin(Machine.PID)
         machine.cpu(own=150, machine=1000)
         assert gauge.spent() == pytest.approx(50 * TICK)
         machine.cpu(own=900, machine=1000, started=6)
         assert gauge.spent() == pytest.approx(50 * TICK)
 
-    def test_time_that_vanishes_with_a_descendant_is_not_taken_back(self, machine):
+    def test_when_a_descendant_vanishes_nothing_is_subtracted(self, machine):
         gauge = Cpu(machine.proc).begin(Machine.PID)
         for own, total in ((150, 50), (120, 50), (130, 60)):
             machine.cpu(own=own, machine=1000)
@@ -121,7 +125,7 @@ class TestRapl:
         assert [package.folder.name for package in machine.rapl().packages] == ["intel-rapl:0", "intel-rapl:1"]
 
     def test_energy_is_split_by_cpu_time(self, machine):
-        """30 J and 10 J of two packages; a quarter of the machine's busy ticks is ours. Parts and doubles rise too."""
+        """30 J and 10 J of two packages; a quarter of the machine's busy ticks is ours. The other counters rise too."""
         gauge = machine.rapl().begin(Machine.PID)
         for name in ("intel-rapl:0", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:2", "intel-rapl-mmio:0"):
             machine.energy(name, 530)
@@ -172,13 +176,13 @@ class TestRapl:
         assert gauge.spent() == 0.0
 
     def test_the_share_is_never_more_than_all(self, machine):
-        """The process's clock is finer than the machine's, and over a moment may be ahead of it."""
+        """The process's clock is finer than the machine's, and may be ahead of it for a moment."""
         gauge = machine.rapl().begin(Machine.PID)
         machine.energy("intel-rapl:0", 501)
         machine.cpu(own=109, machine=1000)
         assert gauge.spent() == pytest.approx(1.0)
 
-    def test_of_a_process_that_is_gone_the_share_stays(self, machine):
+    def test_a_process_that_ended_keeps_its_share(self, machine):
         gauge = machine.rapl().begin(Machine.PID)
         machine.energy("intel-rapl:0", 580)
         machine.cpu(own=500, machine=1800)
@@ -191,10 +195,10 @@ class TestRapl:
         for folder in machine.powercap.iterdir():
             if folder.name not in left:
                 folder.rename(machine.proc / folder.name)
-        with pytest.raises(MeterUnavailable, match=r"no processor package under .*powercap.*Report 'cost'"):
+        with pytest.raises(MeterUnavailable, match=r"found no processor package under .*powercap.*Report 'cost'"):
             machine.rapl()
 
-    def test_no_tree_at_all_is_no_packages(self, tmp_path):
+    def test_a_machine_without_powercap_has_no_packages(self, tmp_path):
         with pytest.raises(MeterUnavailable, match="no processor package"):
             Rapl(tmp_path / "nothing")
 
@@ -209,19 +213,19 @@ class TestRapl:
             with as_a_plain_user():
                 machine.rapl()
 
-    def test_a_counter_that_is_no_number_is_refused(self, machine):
+    def test_a_counter_that_is_not_a_number_is_refused(self, machine):
         (machine.powercap / "intel-rapl:0" / "energy_uj").write_text("\n")
-        with pytest.raises(MeterUnavailable, match="energy_uj cannot be read"):
+        with pytest.raises(MeterUnavailable, match=r"cannot read .*energy_uj"):
             machine.rapl()
 
-    def test_the_machine_of_this_test_is_busy_as_its_files_say(self):
+    def test_busy_seconds_grow_with_work_on_this_machine(self):
         before = busy_seconds()
         burn(0.3)
         assert busy_seconds() - before >= 0.25
 
 
 class as_a_plain_user:
-    """Root may read everything; for a moment this process is nobody."""
+    """Root may read everything, so this process becomes the user `nobody` for a moment."""
 
     def __enter__(self) -> None:
         self._root = os.geteuid() == 0
@@ -234,7 +238,7 @@ class as_a_plain_user:
 
 
 class Driver(SimpleNamespace):
-    """Stands for pynvml and two GPUs."""
+    """A fake pynvml with two GPUs."""
 
     class NVMLError(Exception):
         pass
@@ -294,7 +298,7 @@ class TestNvidia:
         driver.energy = [7000, 5000]
         assert gauge.spent() == pytest.approx(joules)
 
-    def test_without_word_of_the_processes_there_is_one(self, driver):
+    def test_if_the_driver_does_not_list_processes_one_is_assumed(self, driver):
         driver.on, driver.broken = [[1, 2], [1, 2]], "processes"
         gauge = Nvidia().begin(os.getpid())
         driver.energy = [2000, 2000]
@@ -304,7 +308,7 @@ class TestNvidia:
         ("text", "handles"),
         [("0", (0,)), ("1, 0", (1, 0)), ("GPU-b", (1,)), ("0,-1,1", (0,)), ("GPU-a,1", (0, 1))],
     )
-    def test_what_cuda_may_see_is_what_counts(self, driver, monkeypatch, text, handles):
+    def test_only_devices_visible_to_cuda_count(self, driver, monkeypatch, text, handles):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", text)
         assert Nvidia().handles == handles
 
@@ -319,7 +323,7 @@ class TestNvidia:
             Nvidia()
 
     @pytest.mark.parametrize("where", ["init", "energy"])
-    def test_what_the_driver_does_not_support_is_said_at_once(self, driver, where):
+    def test_a_driver_without_support_is_reported_at_once(self, driver, where):
         driver.broken = where
         with pytest.raises(MeterUnavailable, match="Not Supported"):
             Nvidia()
@@ -344,29 +348,29 @@ class TestTogether:
 
     def test_of_one_unit_only(self, driver):
         with pytest.raises(InvalidArgument, match="one unit"):
-            Sum((Nvidia(), OfTime(float, "usd")))
+            Sum((Nvidia(), Timed(float, "usd")))
 
     @linux
-    def test_energy_is_that_of_whatever_is_there(self, driver, machine, monkeypatch):
-        monkeypatch.setattr(meters, "Rapl", machine.rapl)
-        meter = meters.energy()
+    def test_energy_is_the_sum_of_what_the_machine_measures(self, driver, machine, monkeypatch):
+        monkeypatch.setattr(energy, "Rapl", machine.rapl)
+        meter = energy_meter()
         gauge = meter.begin(Machine.PID)
         machine.energy("intel-rapl:0", 540)
         machine.cpu(own=500, machine=1800)
         driver.energy = [8000, 2000]
         assert gauge.spent() == pytest.approx(20.0 + 7.0)
         monkeypatch.setitem(sys.modules, "pynvml", None)
-        assert isinstance(meters.energy(), Rapl)
+        assert isinstance(energy_meter(), Rapl)
 
     def test_without_any_both_reasons_are_given(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(meters, "Rapl", lambda: Rapl(tmp_path))
+        monkeypatch.setattr(energy, "Rapl", lambda: Rapl(tmp_path))
         monkeypatch.setitem(sys.modules, "pynvml", None)
-        with pytest.raises(MeterUnavailable, match=r"nothing here measures energy.*RAPL.*NVIDIA"):
-            meters.energy()
+        with pytest.raises(MeterUnavailable, match=r"nothing on this machine measures energy.*RAPL.*NVIDIA"):
+            energy_meter()
 
 
 class Litres:
-    """A meter of one's own."""
+    """A user's own meter."""
 
     unit = "cost"
 
@@ -381,29 +385,29 @@ class TestChoosing:
     @pytest.fixture
     def nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A machine that measures no energy."""
-        monkeypatch.setattr(meters, "Rapl", lambda: Rapl(tmp_path))
+        monkeypatch.setattr(energy, "Rapl", lambda: Rapl(tmp_path))
         monkeypatch.setitem(sys.modules, "pynvml", None)
 
     @pytest.mark.parametrize("limits", [{"seconds": 1}, {"usd": 1}, {"compute_seconds": 1}, {"cost": 1}])
-    def test_without_a_word_time_is_the_clocks_affair(self, limits):
+    def test_by_default_the_clock_measures_time(self, limits):
         chosen = meters_for(ft.Budget(**limits))
         assert (chosen.units, chosen.missing) == ((), "")
         assert chosen.begin(os.getpid()).spent() == {}
 
-    def test_without_a_word_energy_is_measured_where_it_can_be(self, driver):
+    def test_by_default_energy_is_measured_where_it_can_be(self, driver):
         chosen = meters_for(ft.Budget(joules=100, seconds=5))
         gauges = chosen.begin(os.getpid())
         driver.energy = [3000, 2000]
         assert chosen.units == ("joules",)
         assert gauges.spent()["joules"] >= 2.0
 
-    def test_without_a_word_and_without_a_meter_the_reason_is_kept(self, nothing):
-        """The objective may report it: that cannot be known before it did."""
+    def test_by_default_the_reason_is_kept_where_energy_cannot_be_measured(self, nothing):
+        """It is not an error yet: the objective may report its cost."""
         chosen = meters_for(ft.Budget(joules=100))
         assert chosen.units == ()
-        assert "nothing here measures energy" in chosen.missing
+        assert "nothing on this machine measures energy" in chosen.missing
 
-    def test_a_meter_that_was_asked_for_and_is_not_there_is_an_error_at_once(self, nothing):
+    def test_a_given_meter_that_is_unavailable_is_an_error_at_once(self, nothing):
         with pytest.raises(MeterUnavailable) as refused:
             meters_for(ft.Budget(joules=100), "energy")
         assert isinstance(refused.value, FarthingError)
@@ -419,30 +423,30 @@ class TestChoosing:
         time.sleep(0.05)
         assert 5.0 <= gauges.spent()["joules"] < 500.0
 
-    def test_a_meter_of_ones_own(self):
+    def test_a_meter_of_the_users_own(self):
         litres = Litres()
         assert isinstance(litres, Meter)
         assert meters_for(ft.Budget(cost=10), litres).begin(os.getpid()).spent() == {"cost": 2.5}
 
     @pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), "much", None])
-    def test_what_it_says_must_be_an_amount(self, bad):
+    def test_what_it_measures_must_be_an_amount(self, bad):
         gauges = meters_for(ft.Budget(cost=10), Litres(bad)).begin(os.getpid())
         with pytest.raises(InvalidArgument, match="meter: expected a finite amount of cost"):
             gauges.spent()
 
     @pytest.mark.parametrize("bad", ["watt", 3, object(), Litres, ["cpu"]])
-    def test_what_is_no_meter_is_refused_with_what_is_accepted(self, bad):
-        with pytest.raises(InvalidArgument, match=r"meter: .*cpu, energy, rapl, nvidia"):
+    def test_anything_else_is_refused_with_what_is_accepted(self, bad):
+        with pytest.raises(InvalidArgument, match=r"meter: expected one of cpu, energy, rapl, nvidia, .*, got "):
             meters_for(ft.Budget(cost=1), bad)
 
-    def test_a_unit_that_is_none_is_refused(self):
+    def test_an_unknown_unit_is_refused(self):
         litres = Litres()
         litres.unit = "litres"
-        with pytest.raises(InvalidArgument, match=r"'litres'; accepted are cost, usd"):
+        with pytest.raises(InvalidArgument, match=r"expected a meter of one of cost, usd, .*'litres'"):
             meters_for(ft.Budget(cost=1), litres)
 
     @linux
-    def test_a_meter_of_what_is_not_limited_is_refused(self):
-        """'10m' are minutes of wall clock; one who means CPU time must say so in the budget."""
-        with pytest.raises(InvalidArgument, match=r"measures compute_seconds.*set Budget\(compute_seconds"):
+    def test_a_meter_of_a_unit_without_limit_is_refused(self):
+        """'10m' means wall-clock minutes; a user who means CPU time must say so in the budget."""
+        with pytest.raises(InvalidArgument, match=r"got one of compute_seconds: set Budget\(compute_seconds"):
             meters_for(ft.Budget.of("10m"), "cpu")

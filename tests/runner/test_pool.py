@@ -1,4 +1,4 @@
-"""Evaluations in worker processes: side by side, whatever the objective is, and nobody left behind."""
+"""Evaluations in worker processes: in parallel, whatever the objective is, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.history import History
 from farthing.policies.sampling import Random
-from farthing.runner import pool as workers_module
+from farthing.runner import worker_process
 from learners import LINE, STEPS, Alternating, Halving, curve_of, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
 
 PROC = Path("/proc")
+LATE = 20.0  # seconds by which a busy machine may be late; what must be ended takes HANGS
+HANGS = 60.0
 
 
 def children() -> set[int]:
-    """Of this process, those that have ended and were not waited for included."""
+    """The children of this process, including those that ended and were not waited for."""
     found = set()
     for stat in PROC.glob("[0-9]*/stat"):
         try:
@@ -51,11 +53,17 @@ def _nobody_is_left(caplog):
 
 
 def run(objective: Any, budget: str | ft.Budget = "4 evaluations", **options: Any) -> ft.Study:
-    """A silent run in processes, with whatever goes to the study and to the run."""
+    """A run in worker processes without progress; options go to the study or to the run."""
     names = ("workers", "isolate", "callbacks", "trial_seconds", "trial_memory", "paused_limit")
     running = {name: options.pop(name) for name in names if name in options}
     study = ft.Study(options.pop("space", LINE), budget, **{"policy": "random", "seed": 0, **options})
     return study.run(objective, progress=False, **{"isolate": True, **running})
+
+
+def kill(pid: int) -> None:
+    """Kill a worker, and wait until it has ended: on a busy machine it lives on for a moment."""
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
 def statuses(study: ft.Study) -> list[str]:
@@ -84,7 +92,7 @@ def doubled(x: float) -> float:
 
 
 class TestObjectives:
-    """Whatever can be called can be shipped."""
+    """Whatever can be called can run in another process."""
 
     @pytest.mark.parametrize(
         "objective",
@@ -117,7 +125,7 @@ class TestObjectives:
 
     def test_options_are_the_very_objects_that_the_objective_knows(self):
         class Kind:
-            """Of this function: no other process could import it."""
+            """A local class: no other process can import it."""
 
         kinds = [Kind(), Kind(), lambda: 3]
         space = ft.Space(kind=ft.Choice(kinds), size=ft.Ordered([1, 2, 4]))
@@ -152,7 +160,7 @@ class TestObjectives:
 
     def test_attributes_may_be_large_and_of_any_class(self):
         class Text(str):
-            """Of this function."""
+            """A local class."""
 
         def objective(config: dict[str, Any]) -> dict[str, Any]:
             return {"value": 1.0, "large": "x" * 5_000_000, "text": Text("mine"), "lock": threading.Lock()}
@@ -179,14 +187,14 @@ class TestObjectives:
 
     @pytest.mark.parametrize("isolate", [False, True])
     def test_what_it_forks_can_be_ended_by_sigterm_from_its_first_moment_on(self, isolate):
-        """As pools do it: a signal that is lost would be waited for in vain."""
+        """As pools do: if a signal were lost, they would wait forever."""
 
         def objective(config: dict[str, Any]) -> float:
             codes = set()
             for delay in range(40):
                 child = os.fork()
                 if child == 0:
-                    time.sleep(60)
+                    time.sleep(HANGS)
                     os._exit(0)
                 time.sleep(0.0001 * (delay % 10))
                 os.kill(child, signal.SIGTERM)
@@ -195,7 +203,7 @@ class TestObjectives:
 
         began = time.perf_counter()
         assert run(objective, "1 evaluation", isolate=isolate).trials[0].value == 1.0
-        assert time.perf_counter() - began < 30.0
+        assert time.perf_counter() - began < HANGS
 
     @pytest.mark.parametrize("isolate", [False, True])
     def test_a_fork_that_comes_back_from_it_ends(self, isolate):
@@ -221,8 +229,8 @@ class TestObjectives:
         assert statuses(study) == ["complete"] * 2
 
 
-class TestNotShipped:
-    """An objective that cannot be shipped runs here, where that is possible, and one warning says why."""
+class TestCannotIsolate:
+    """An objective that cannot run in another process runs in this one if possible, and one warning says why."""
 
     def objective(self) -> Any:
         lock = threading.Lock()
@@ -256,7 +264,7 @@ class TestNotShipped:
         from vanishing import objective
 
         (tmp_path / "vanishing.py").write_text("raise ImportError('not here')\n")
-        with pytest.raises(InvalidArgument, match=r"cannot be loaded there \(ImportError: not here\)"):
+        with pytest.raises(InvalidArgument, match=r"a worker process cannot load it \(ImportError: not here\)"):
             run(objective)
 
     def test_one_that_ends_the_process_while_it_is_loaded(self):
@@ -267,7 +275,7 @@ class TestNotShipped:
             def __call__(self, config: dict[str, Any]) -> float:
                 return 1.0
 
-        with pytest.raises(InvalidArgument, match="a worker process ended its process with exit code 3"):
+        with pytest.raises(InvalidArgument, match="did not start: it ended its process with exit code 3"):
             run(Deadly())
 
     @pytest.mark.parametrize("program", [None, "", "/nowhere/python"])
@@ -306,7 +314,7 @@ print([trial.status.value for trial in study.trials])
 
 
 class TestScripts:
-    """Nothing of a script is imported by its workers, so that no guard is needed."""
+    """Workers import nothing from a script, so it needs no `__main__` guard."""
 
     EXPECTED = "begun\n['complete', 'complete', 'complete']\n"
 
@@ -335,7 +343,7 @@ class TestScripts:
 
 
 class Watching(Random):
-    """Notes what is running when it proposes."""
+    """Notes which trials are running when it proposes."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, ...]] = []
@@ -347,12 +355,12 @@ class Watching(Random):
 
 class TestSideBySide:
     def test_a_free_worker_gets_the_next_proposal_which_knows_what_is_running(self, tmp_path):
-        """Trial 0 waits for the others: the second worker does them all meanwhile."""
+        """Trial 0 waits for the others, and the second worker does all of them."""
         flag, policy = tmp_path / "flag", Watching()
 
         def objective(config: dict[str, Any]) -> float:
             number = ft.current_run().trial
-            deadline = time.monotonic() + 60.0
+            deadline = time.monotonic() + HANGS
             while number == 0 and not flag.exists():
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
@@ -373,7 +381,7 @@ class TestSideBySide:
 
     @pytest.mark.parametrize("policy", ["sobol", "ei", "carbo"])
     def test_the_same_order_of_events_gives_the_same_proposals(self, tmp_path, policy):
-        """The asked events of a parallel study, replayed with what each of them saw."""
+        """Each ask of a parallel study is repeated with the history and ledger that it saw."""
         path = tmp_path / "study.db"
 
         def objective(config: dict[str, Any]) -> float:
@@ -402,8 +410,9 @@ class TestSideBySide:
         study = run(lambda config: time.sleep(0.4) or 1.0, budget, workers=2)
         wall = time.perf_counter() - began
         ledger = study.ledger
-        assert ledger.total("seconds") == pytest.approx(wall, abs=0.1 + 0.05 * wall)
-        assert ledger.total("compute_seconds") == pytest.approx(2.4, abs=1.0)
+        assert ledger.total("seconds") == pytest.approx(wall, abs=0.5 + 0.05 * wall)
+        assert ledger.total("seconds") <= wall
+        assert 6 * 0.4 <= ledger.total("compute_seconds") <= 6 * 0.4 + LATE
         assert ledger.account("evaluation", "seconds") < ledger.total("compute_seconds")
         assert ledger.account("evaluation", "compute_seconds") == pytest.approx(sum(t.cost for t in study.trials))
 
@@ -411,18 +420,18 @@ class TestSideBySide:
         budget = ft.Budget(usd=100, usd_per_hour=3600, evaluations=6)
         study = run(lambda config: time.sleep(0.3) or 1.0, budget, workers=2)
         assert study.ledger.account("evaluation", "usd") == pytest.approx(sum(trial.cost for trial in study.trials))
-        assert 1.8 <= study.ledger.account("evaluation", "usd") < 4.0
+        assert 6 * 0.3 <= study.ledger.account("evaluation", "usd") < 6 * 0.3 + LATE
 
     def test_the_target_reached_ends_the_others(self):
         def objective(config: dict[str, Any]) -> float:
             if ft.current_run().trial == 1:
                 return 0.0
-            time.sleep(60)
+            time.sleep(HANGS)
             return 1.0
 
         began = time.perf_counter()
         study = run(objective, "10 evaluations", workers=2, stop_at=0.5)
-        assert time.perf_counter() - began < 20.0
+        assert time.perf_counter() - began < HANGS
         assert statuses(study) == ["interrupted", "complete"]
         assert "stop_at" in study.trials[0].error
 
@@ -439,7 +448,7 @@ class TestSideBySide:
 
     def test_an_error_of_a_callback_ends_everything_and_is_the_users(self):
         def objective(config: dict[str, Any]) -> float:
-            time.sleep(60.0 * (ft.current_run().trial == 0))
+            time.sleep(HANGS * (ft.current_run().trial == 0))
             return 1.0
 
         def callback(study: ft.Study, trial: ft.Trial) -> None:
@@ -456,7 +465,7 @@ class TestSideBySide:
         found = []
         thread = threading.Thread(target=lambda: found.append(run(lambda config: 1.0, "4 evaluations", workers=2)))
         thread.start()
-        thread.join(60)
+        thread.join(HANGS)
         assert statuses(found[0]) == ["complete"] * 4
 
 
@@ -499,15 +508,15 @@ class TestTrainings:
                     (here.checkpoint_dir / "state").write_text(str(step))
                 yield {"value": value_at(config, step), "pid": os.getpid()}
 
-        def kill(study: ft.Study, trial: ft.Trial) -> None:
+        def kill_first(study: ft.Study, trial: ft.Trial) -> None:
             if trial.number == 1 and trial.status is ft.Status.PAUSED and not killed:
                 first = study.trial(0)
                 assert first.status is ft.Status.PAUSED
-                os.kill(first.attributes["pid"], signal.SIGKILL)
+                kill(first.attributes["pid"])
                 killed.append(len(first.curve))
 
         study = iterative("4 evaluations")
-        study.run(objective, isolate=True, progress=False, callbacks=[kill])
+        study.run(objective, isolate=True, progress=False, callbacks=[kill_first])
         assert killed == [1]
         assert statuses(study) == ["complete" if len(t.curve) == STEPS else "paused" for t in study.trials]
         for trial in study.trials:
@@ -523,19 +532,19 @@ class TestTrainings:
                 for step in range(1, STEPS + 1):
                     yield value_at(config, step)
             finally:
-                time.sleep(60)
+                time.sleep(HANGS)
 
         study, began = iterative("4 evaluations", policy=Alternating(width=4)), time.perf_counter()
         study.run(objective, isolate=True, progress=False)
-        assert time.perf_counter() - began < 20.0, "all of them together"
+        assert time.perf_counter() - began < HANGS, "all of them together"
         assert "took too long" in caplog.text
 
 
 class SlowToLoad:
-    """Takes a while to arrive in another process."""
+    """Takes long to load in another process."""
 
     def __setstate__(self, state: Any) -> None:
-        time.sleep(5.0)
+        time.sleep(HANGS)
 
     def __getstate__(self) -> dict[str, int]:
         return {"any": 1}
@@ -548,41 +557,53 @@ def test_a_budget_that_is_over_before_a_process_is_ready_is_kept():
     study = ft.Study(LINE, "0.3s", policy="random", seed=0)
     began = time.perf_counter()
     study.run(SlowToLoad(), progress=False)
-    assert time.perf_counter() - began < 1.5
+    assert time.perf_counter() - began < LATE
     assert study.trials == []
     assert isinstance(study.ended, ft.errors.BudgetSpent)
 
 
 class TestProcesses:
     def test_one_that_died_while_idle_is_not_used(self):
-        def kill(study: ft.Study, trial: ft.Trial) -> None:
-            os.kill(trial.attributes["pid"], signal.SIGKILL)
-            time.sleep(0.05)
+        def kill_idle(study: ft.Study, trial: ft.Trial) -> None:
+            kill(trial.attributes["pid"])
 
-        study = run(lambda config: {"value": 1.0, "pid": os.getpid()}, "4 evaluations", callbacks=[kill])
+        study = run(lambda config: {"value": 1.0, "pid": os.getpid()}, "4 evaluations", callbacks=[kill_idle])
         assert statuses(study) == ["complete"] * 4
         assert len({trial.attributes["pid"] for trial in study.trials}) == 4
 
     @pytest.mark.parametrize("pidfd", [True, False])
     def test_the_end_of_one_is_seen_even_if_a_fork_of_it_lives_on(self, monkeypatch, pidfd):
         if not pidfd:
-            monkeypatch.setattr(workers_module, "pidfd", lambda pid: None)
+            monkeypatch.setattr(worker_process, "open_pidfd", lambda pid: None)
 
         def objective(config: dict[str, Any]) -> float:
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(HANGS)
                 os._exit(0)
             os.kill(os.getpid(), signal.SIGSEGV)
             return 1.0
 
         began = time.perf_counter()
         study = run(objective, "2 evaluations")
-        assert time.perf_counter() - began < 20.0
+        assert time.perf_counter() - began < HANGS
         assert [trial.error for trial in study.trials] == ["the objective died of SIGSEGV"] * 2
 
-    def test_no_files_stay_open_over_many_runs(self):
-        run(lambda config: 1.0, "1 evaluation")
-        before = len(list((PROC / "self" / "fd").iterdir()))
-        for _ in range(50):
-            run(lambda config: 1.0, "1 evaluation")
-        assert len(list((PROC / "self" / "fd").iterdir())) <= before
+    def test_no_files_stay_open(self):
+        """Each run has processes that are reused, that fail, that die, that are killed and that are never used: so a
+        file that any of them leaves open shows after one run."""
+
+        def objective(config: dict[str, Any]) -> float:
+            number = ft.current_run().trial
+            if number == 2:
+                os._exit(3)
+            time.sleep(HANGS * (number == 3))
+            return 1.0 / (number != 1)
+
+        def open_files() -> int:
+            return len(list((PROC / "self" / "fd").iterdir()))
+
+        for _ in range(2):
+            before = open_files()
+            study = run(objective, "5 evaluations", workers=2, trial_seconds=1.0)
+            assert statuses(study) == ["complete", "failed", "failed", "killed", "complete"]
+            assert open_files() <= before

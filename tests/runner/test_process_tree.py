@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from farthing.errors import MeterUnavailable
-from farthing.runner.process_tree import require, resident_bytes, usage, usages
+from farthing.runner.process_tree import require_process_usage, tree_usage, tree_usages
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads the files of Linux")
 
@@ -43,21 +43,21 @@ def spawn() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
 @linux
 class TestRealProcesses:
     def test_what_this_process_does_is_what_its_own_clock_says(self):
-        first, before = usage(os.getpid()), time.process_time()
+        first, before = tree_usage(os.getpid()), time.process_time()
         while time.process_time() < before + 0.2:
             pass
-        last, after = usage(os.getpid()), time.process_time()
+        last, after = tree_usage(os.getpid()), time.process_time()
         assert last.cpu_seconds - first.cpu_seconds == pytest.approx(after - before, abs=0.02)
         assert last.started == first.started
 
     def test_time_shorter_than_a_tick_of_the_machine_is_seen(self, spawn):
         child = spawn(BURN.format(seconds=0.0) + WAIT)
-        first = usage(child.pid)
+        first = tree_usage(child.pid)
         assert first is not None
         assert first.cpu_seconds % 0.01 != pytest.approx(0.0, abs=1e-9)
 
     def test_a_busy_grandchild_counts_and_is_not_counted_twice_when_it_ends(self, spawn):
-        """Alive it is found below its parent, waited for it is in its parent's account: a second, once."""
+        """Alive it is a descendant; once waited for, its time is part of its parent's. It counts once either way."""
         grandchild = BURN.format(seconds=0.5) + WAIT
         script = (
             "import subprocess, sys\n"
@@ -71,11 +71,11 @@ class TestRealProcesses:
             "sys.stdin.read()\n"
         )
         child = spawn(script)
-        alive = usage(child.pid)
+        alive = tree_usage(child.pid)
         child.stdin.write("\n")
         child.stdin.flush()
         assert child.stdout.readline() == "ready\n"
-        waited_for = usage(child.pid)
+        waited_for = tree_usage(child.pid)
         assert alive.cpu_seconds >= 0.5
         assert waited_for.cpu_seconds == pytest.approx(alive.cpu_seconds, abs=0.3)
         assert waited_for.cpu_seconds >= 0.5
@@ -90,8 +90,9 @@ class TestRealProcesses:
             "inner.stdout.readline()\n"
         )
         alone, together = spawn(WAIT), spawn(script + WAIT)
-        assert resident_bytes(together.pid) - resident_bytes(alone.pid) > megabytes * 2**20
-        assert resident_bytes(alone.pid) < megabytes * 2**20
+        small, large = tree_usage(alone.pid), tree_usage(together.pid)
+        assert large.resident_bytes - small.resident_bytes > megabytes * 2**20
+        assert small.resident_bytes < megabytes * 2**20
 
     def test_one_that_ended_and_was_not_waited_for_still_says_what_it_used(self, spawn):
         child = spawn(BURN.format(seconds=0.2) + "print('ready', flush=True)\n")
@@ -99,27 +100,26 @@ class TestRealProcesses:
             if Path(f"/proc/{child.pid}/stat").read_text().split(") ")[1][0] == "Z":
                 break
             time.sleep(0.05)
-        found = usage(child.pid)
+        found = tree_usage(child.pid)
         assert found is not None
         assert found.cpu_seconds >= 0.19
         assert found.resident_bytes == 0
 
-    def test_one_that_is_gone_is_none_and_holds_no_memory(self, spawn):
+    def test_a_process_that_is_gone_has_no_usage(self, spawn):
         child = spawn(WAIT)
         child.communicate()
-        assert usage(child.pid) is None
-        assert resident_bytes(child.pid) == 0
+        assert tree_usage(child.pid) is None
 
     def test_several_are_read_at_once(self, spawn):
         here, gone = spawn(WAIT), spawn(WAIT)
         gone.communicate()
-        found = usages([here.pid, gone.pid])
+        found = tree_usages([here.pid, gone.pid])
         assert found[gone.pid] is None
         assert found[here.pid] is not None
 
 
 def fake(folder: Path, *processes: tuple[int, str, int, int]) -> Path:
-    """A proc tree of processes: number, name, parent, and ticks of each of the four kinds."""
+    """A fake /proc with processes: number, name, parent, and ticks of each of the four kinds."""
     (folder / "stat").write_text("cpu  1 2 3 4 5 6 7 8\n")
     for pid, name, parent, ticks in processes:
         (folder / str(pid)).mkdir()
@@ -131,9 +131,9 @@ def fake(folder: Path, *processes: tuple[int, str, int, int]) -> Path:
 @linux
 class TestFiles:
     def test_a_name_may_hold_anything(self, tmp_path):
-        """The name is the program's: a parser that splits at blanks or at the first bracket reads nonsense."""
+        """A program chooses its name: a parser that splits at blanks or at the first bracket reads nonsense."""
         root = fake(tmp_path, (7, "a) R 1 (b", 1, 3), (8, "c", 7, 5), (9, "d", 8, 7), (10, "e", 1, 1000))
-        found = usage(7, root)
+        found = tree_usage(7, root)
         ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
         assert found.cpu_seconds == pytest.approx(4 * (3 + 5 + 7) / ticks)
         assert found.resident_bytes == 3 * 10 * page
@@ -142,19 +142,19 @@ class TestFiles:
     def test_a_process_that_ends_while_we_look_is_left_out(self, tmp_path):
         root = fake(tmp_path, (7, "a", 1, 3))
         (root / "8").mkdir()
-        assert usage(8, root) is None
-        assert usage(7, root) is not None
+        assert tree_usage(8, root) is None
+        assert tree_usage(7, root) is not None
 
 
 class TestElsewhere:
-    """Without a proc tree. The module stands for one that is not installed here."""
+    """Without /proc, with a fake psutil."""
 
     def test_without_psutil_it_says_what_to_install(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "psutil", None)
         with pytest.raises(MeterUnavailable, match="pip install psutil"):
-            require(tmp_path)
+            require_process_usage(tmp_path)
         with pytest.raises(MeterUnavailable, match="pip install psutil"):
-            usage(os.getpid(), tmp_path)
+            tree_usage(os.getpid(), tmp_path)
 
     def test_with_psutil_the_tree_is_the_same_sum(self, tmp_path, monkeypatch):
         class Process:
@@ -190,8 +190,8 @@ class TestElsewhere:
         everyone = [Process(1, 0, 50.0), Process(7, 1, 2.0), Process(8, 7, 3.0), Process(9, 7, None)]
         module = SimpleNamespace(process_iter=lambda: iter(everyone), Error=Error)
         monkeypatch.setitem(sys.modules, "psutil", module)
-        require(tmp_path)
-        found = usage(7, tmp_path)
+        require_process_usage(tmp_path)
+        found = tree_usage(7, tmp_path)
         assert (found.cpu_seconds, found.resident_bytes, found.started) == (8.5, 200, 12.0)
-        assert usage(9, tmp_path) is None  # it may not be read
-        assert usage(4711, tmp_path) is None
+        assert tree_usage(9, tmp_path) is None  # it may not be read
+        assert tree_usage(4711, tmp_path) is None

@@ -25,7 +25,7 @@ from typing import Any, Self
 from farthing.cli.program_output import ProgramFailed, read_result, read_step, shown
 from farthing.cli.template import Template, as_text
 from farthing.run_context import Run, current_run
-from farthing.runner.process_tree import pidfd, signal_name
+from farthing.runner.process_tree import open_pidfd, signal_name
 
 CHUNK = 1 << 16  # bytes read at once
 LONGEST = 1 << 20  # bytes of a line that are kept
@@ -160,7 +160,7 @@ class Started:
         self._open = list(self._pipes)
         for pipe in self._pipes:
             os.set_blocking(pipe, False)
-        self._end = pidfd(self._popen.pid)  # readable when the program has ended
+        self._end = open_pidfd(self._popen.pid)  # readable when the program has ended
 
     def __enter__(self) -> Self:
         return self

@@ -1,7 +1,7 @@
-"""A folder of checkpoints, and whether something was written to it since one looked last.
+"""A folder of checkpoints, and whether something was written to it since the last check.
 
-File systems note when a file was written in ticks of some milliseconds, old ones in seconds. A file that is younger
-than the coarsest tick may be written again without its time or size telling: of such a file the content is compared.
+File systems record the time of a write in ticks of some milliseconds, old ones in seconds. A file younger than one such
+tick can be written again without a change of its time or size. So the contents of young files are compared.
 """
 
 from __future__ import annotations
@@ -13,52 +13,52 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-COARSEST_TICK = 2_000_000_000  # nanoseconds
-COMPARED = 1 << 20  # bytes of a young file
+COARSEST_TICK = 2_000_000_000  # nanoseconds: FAT's two seconds
+COMPARED_BYTES = 1 << 20  # of a young file: reading all of a large model after every step would slow down training
 
 
-class _Seen(NamedTuple):
-    """What a file was like; the checksum only while it was young."""
+class _Snapshot(NamedTuple):
+    """A file at one moment."""
 
-    written: int  # nanoseconds
+    modified: int  # nanoseconds
     size: int
     inode: int
-    checksum: int | None
+    checksum: int | None  # only of a young file
 
 
 class Checkpoints:
-    """What is in a folder, which may not exist yet."""
+    """The files in a folder, which may not exist yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._files: dict[str, _Seen] = {}
+        self._files: dict[str, _Snapshot] = {}
         self.written()
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a file."""
         return next(_files(self.folder), None) is not None
 
     def written(self) -> bool:
-        """Whether a file is there that was not, or not like this, when this was called last."""
-        before, self._files, news = self._files, {}, False
+        """Whether a file is new or changed since the last call."""
+        before, self._files, written = self._files, {}, False
         for path in _files(self.folder):
             try:
-                seen, altered = _look(path, before.get(path))
-            except OSError:  # removed just now
+                snapshot, changed = _compare(path, before.get(path))
+            except OSError:  # it has just been removed
                 continue
-            self._files[path] = seen
-            news = news or altered
-        return news
+            self._files[path] = snapshot
+            written = written or changed
+        return written
 
 
 def _files(folder: Path) -> Iterator[str]:
-    for place, _, names in os.walk(folder):
+    for parent, _, names in os.walk(folder):
         for name in names:
-            yield os.path.join(place, name)
+            yield os.path.join(parent, name)
 
 
-def _look(path: str, before: _Seen | None) -> tuple[_Seen, bool]:
-    """A file as it is, and whether it was altered."""
+def _compare(path: str, before: _Snapshot | None) -> tuple[_Snapshot, bool]:
+    """A file as it is now, and whether it changed."""
     state = os.stat(path)
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
     young = time.time_ns() - state.st_mtime_ns < COARSEST_TICK
@@ -66,6 +66,6 @@ def _look(path: str, before: _Seen | None) -> tuple[_Seen, bool]:
     checksum = None
     if young or (same and before is not None and before.checksum is not None):
         with open(path, "rb") as file:
-            checksum = zlib.crc32(file.read(COMPARED))
-    altered = not same or (before is not None and before.checksum not in (None, checksum))
-    return _Seen(*stamp, checksum if young else None), altered
+            checksum = zlib.crc32(file.read(COMPARED_BYTES))
+    changed = not same or (before is not None and before.checksum not in (None, checksum))
+    return _Snapshot(*stamp, checksum if young else None), changed

@@ -18,8 +18,8 @@ from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters.meters import Gauges, Meters
-from farthing.runner.process_tree import usages
+from farthing.runner.meters import Gauges, Meters
+from farthing.runner.process_tree import tree_usages
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
 
@@ -150,7 +150,7 @@ class Enforcement:
     def _doom_large(self) -> None:
         if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:
             return
-        held = usages([self.executor.process_of(number) for number in self.active])
+        held = tree_usages([self.executor.process_of(number) for number in self.active])
         for number, active in self.active.items():
             used = held[self.executor.process_of(number)]
             if active.doom is None and used is not None and used.resident_bytes > self.limits.bytes:

@@ -1,4 +1,4 @@
-"""One call of the objective, turned into an outcome or into steps, whatever it does."""
+"""One call of the objective: whatever it does becomes an outcome, or an iterator of steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from farthing.trial import Config, Outcome, Status
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An outcome, the cost the objective reported for it (None: measure it), and what else it returned."""
+    """An outcome, the cost that the objective reported (None: it is measured), and what else it returned."""
 
     outcome: Outcome
     cost: float | None = None
@@ -24,39 +24,38 @@ class Evaluation:
 
 
 def evaluate(objective: Callable[[Config], Any], config: Config) -> Evaluation | Iterator[Any]:
-    """Call the objective; exceptions, wrong types and numbers that are not finite become failures.
+    """Call the objective. Exceptions, values of a wrong type and numbers that are not finite become failures.
 
-    What returns an iterator is an iterative learner, and the iterator its steps. KeyboardInterrupt is the user's and
-    goes through.
+    If the objective returns an iterator it is an iterative learner, and the iterator yields its steps.
+    KeyboardInterrupt comes from the user and passes through.
     """
     process = os.getpid()
     try:
         returned = objective(dict(config))
-        _end_a_fork(process)
-        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else read(returned)
+        _exit_if_forked(process)
+        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else as_evaluation(returned)
     except (Exception, SystemExit) as error:
-        _end_a_fork(process, error)
+        _exit_if_forked(process, error)
         return failure(error)
 
 
 def next_step(steps: Iterator[Any]) -> Evaluation | None:
-    """Pull one step of an iterative learner; None when it has no more."""
+    """Do one step of an iterative learner; None when it has no more."""
     process = os.getpid()
     try:
         step = next(steps)
-        _end_a_fork(process)
-        return read(step)
+        _exit_if_forked(process)
+        return as_evaluation(step)
     except StopIteration:
-        _end_a_fork(process)
+        _exit_if_forked(process)
         return None
     except (Exception, SystemExit) as error:
-        _end_a_fork(process, error)
+        _exit_if_forked(process, error)
         return failure(error)
 
 
-def _end_a_fork(process: int, error: BaseException | None = None) -> None:
-    """A process that the objective forked, and that comes back from it by `sys.exit()` or an error, ends here: else
-    there would be two runs."""
+def _exit_if_forked(process: int, error: BaseException | None = None) -> None:
+    """End a process that the objective forked and that returns from the objective: it would go on as a second run."""
     if os.getpid() == process:
         return
     code = error.code if isinstance(error, SystemExit) else error and 1
@@ -65,12 +64,12 @@ def _end_a_fork(process: int, error: BaseException | None = None) -> None:
 
 
 def failure(error: BaseException) -> Evaluation:
-    """What an exception makes of an evaluation."""
+    """The evaluation of an objective that raised an exception."""
     return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
 
 
-def read(returned: Any) -> Evaluation:
-    """What the objective returned or yielded."""
+def as_evaluation(returned: Any) -> Evaluation:
+    """What the objective returned or yielded: a value, or a dict with "value", perhaps "cost", and attributes."""
     if not isinstance(returned, Mapping):
         return Evaluation(read_value(returned))
     rest = {str(name): plain(item) for name, item in returned.items() if name not in ("value", "cost")}
@@ -87,6 +86,6 @@ def read(returned: Any) -> Evaluation:
 
 
 def _error_text(error: BaseException) -> str:
-    """The error in its last line, the way there above it, without our own frame."""
+    """The traceback without our own frame; its last line is the error."""
     frames = error.__traceback__.tb_next if error.__traceback__ else None
     return "".join(traceback.format_exception(type(error), error, frames)).strip()

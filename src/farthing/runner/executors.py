@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import Evaluation, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
-from farthing.runner.messages import Answer, Kind
+from farthing.runner.messages import Answer, AnswerKind
 from farthing.trial import Config, Objective
 
 logger = logging.getLogger("farthing")
@@ -103,7 +103,7 @@ class InProcess:
             return []
         (trial, action), self._next = self._next, None
         began = time.perf_counter()
-        with self._interrupts.at_once():
+        with self._interrupts.raised_at_once():
             answer = action()
         return [Happened(trial, Answer(answer.kind, answer.evaluation, time.perf_counter() - began))]
 
@@ -111,14 +111,14 @@ class InProcess:
         with inside(run):
             called = evaluate(self._objective, config)
         if isinstance(called, Evaluation):
-            return Answer(Kind.RETURNED, called)
+            return Answer(AnswerKind.RETURNED, called)
         self._steps[run.trial] = run, called
         return self._stepped(run, called)
 
     def _stepped(self, run: Run, steps: Iterator[Any]) -> Answer:
         with inside(run):
             evaluation = next_step(steps)
-        return Answer(Kind.ENDED) if evaluation is None else Answer(Kind.YIELDED, evaluation)
+        return Answer(AnswerKind.ENDED) if evaluation is None else Answer(AnswerKind.YIELDED, evaluation)
 
     def close(self, trials: Collection[int], seconds: float) -> None:
         """For as long as they take."""

@@ -1,8 +1,8 @@
-"""SIGTERM in what a process forks while a handler of ours is installed: there it does what it does by default.
+"""What SIGTERM does in the processes that the objective forks: it ends them, whatever handler we have set.
 
-Pools of processes end their children with it. A handler in Python would be inherited, and a signal that comes in the
-first moments of a fork, when Python forgets what was noted before, would be lost, and waited for in vain. So it is held
-back by the system until the handler is gone.
+Pools of processes end their children with SIGTERM. A child would inherit a handler written in Python. Also, a signal in
+the first moments of the child would be lost, because Python then forgets the signals it has noted, and the pool would
+wait forever. So SIGTERM is blocked during the fork, until the child has the default handler again.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any, TypeVar
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
-_before = threading.local()  # what was held back in this thread before the fork
+_before_fork = threading.local()  # the signals that this thread blocked already
 
 
-def only_here(handler: Handler) -> Handler:
-    """Mark a handler of SIGTERM as one that forks do not inherit."""
-    handler.only_here = True  # type: ignore[attr-defined]
+def reset_in_forks(handler: Handler) -> Handler:
+    """Mark a handler of SIGTERM that forked children replace by the default."""
+    handler.reset_in_forks = True  # type: ignore[attr-defined]
     return handler
 
 
-def _hold_back() -> None:
-    _before.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+def _block_sigterm() -> None:
+    _before_fork.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
 
-def _let_go() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _before.mask)
+def _unblock() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _before_fork.mask)
 
 
-def _let_go_in_a_fork() -> None:
-    if getattr(signal.getsignal(signal.SIGTERM), "only_here", False):
+def _reset_and_unblock() -> None:
+    if getattr(signal.getsignal(signal.SIGTERM), "reset_in_forks", False):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _let_go()
+    _unblock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold_back, after_in_parent=_let_go, after_in_child=_let_go_in_a_fork)
+    os.register_at_fork(before=_block_sigterm, after_in_parent=_unblock, after_in_child=_reset_and_unblock)

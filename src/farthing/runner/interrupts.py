@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM that wait for a safe point.
 
-Python raises KeyboardInterrupt between any two instructions, also between writing an event and knowing of it. While a
-study runs, signals are noted; what becomes of them depends on where evaluations happen. In this process they are raised
-at once inside the objective. With worker processes the first Ctrl-C lets what is running come to its end, the second
-kills; SIGTERM, which a machine sends before it is taken away, leaves no time for either.
+Python raises KeyboardInterrupt between any two instructions, even between writing an event to the study file and
+applying it in memory. So while a study runs, signals are only noted. What happens then depends on where evaluations
+run. In this process, a signal is raised at once if it arrives inside the objective. With worker processes, the first
+Ctrl-C lets running evaluations finish and the second kills them. SIGTERM, which clusters send before they take a
+machine away, leaves them only a few seconds.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Self
 
-from farthing.runner.forks import only_here
+from farthing.runner.forks import reset_in_forks
 
-TERMINATED = 128 + signal.SIGTERM  # exit code
+SIGTERM_EXIT_CODE = 128 + signal.SIGTERM  # as shells report a program that SIGTERM ended
+DRAINED_BYTES = 4096  # read at once from the wake-up socket; a signal is one byte
 
 
 class Terminated(BaseException):
@@ -26,14 +28,14 @@ class Terminated(BaseException):
 
 
 class Interrupts:
-    """The signal handlers of a run in the main thread; handlers of the program's own are left alone."""
+    """The signal handlers of a run in the main thread. Handlers that the program has set itself are left alone."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
-        self._inside = False
+        self._raises = False  # whether a signal is raised at once
         self._wakeup: tuple[socket.socket, socket.socket] | None = None
         self._old_wakeup = -1
-        self.interrupted = 0  # how often Ctrl-C was pressed
+        self.interrupted = 0  # how many times Ctrl-C was pressed
         self.terminated = False
 
     def __enter__(self) -> Self:
@@ -58,13 +60,13 @@ class Interrupts:
                 end.close()
         self._before, self._wakeup = {}, None
 
-    @only_here
+    @reset_in_forks
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
             self.terminated = True
         else:
             self.interrupted += 1
-        if self._inside:
+        if self._raises:
             self.raise_if_any()
 
     @property
@@ -73,29 +75,29 @@ class Interrupts:
         return self.interrupted > 0 or self.terminated
 
     @property
-    def wakes(self) -> list[socket.socket]:
-        """What becomes readable when a signal arrives."""
+    def wakeups(self) -> list[socket.socket]:
+        """Sockets that become readable when a signal arrives."""
         return [] if self._wakeup is None else [self._wakeup[0]]
 
-    def heard(self) -> None:
-        """The signals that woke somebody up are known."""
-        for end in self.wakes:
+    def clear_wakeups(self) -> None:
+        """Make `wakeups` wait for the next signal again; the signals so far stay noted."""
+        for end in self.wakeups:
             with suppress(BlockingIOError):
-                while end.recv(4096):
+                while end.recv(DRAINED_BYTES):
                     pass
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """Inside, a signal interrupts immediately, also one that was noted before."""
-        self._inside = True
+    def raised_at_once(self) -> Iterator[None]:
+        """Inside, a signal is raised as soon as it arrives, and so is one noted before."""
+        self._raises = True
         try:
             self.raise_if_any()
             yield
         finally:
-            self._inside = False
+            self._raises = False
 
     def raise_if_any(self) -> None:
-        """Raise what was noted."""
+        """Raise the signal that was noted, if there is one."""
         if self.terminated:
             raise Terminated
         if self.interrupted:

@@ -26,10 +26,10 @@ from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.evaluate import Evaluation
 from farthing.runner.executors import Executor
-from farthing.runner.interrupts import TERMINATED, Interrupts, Terminated
+from farthing.runner.interrupts import SIGTERM_EXIT_CODE, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
-from farthing.runner.messages import Answer, Kind
-from farthing.runner.meters.meters import Gauges, Meters, meters_for
+from farthing.runner.messages import Answer, AnswerKind
+from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import Progress, progress_for
@@ -73,7 +73,7 @@ def run(
             progress.message(message)
         session.charge(clock.overhead())
     if interrupts.terminated:
-        raise SystemExit(TERMINATED)
+        raise SystemExit(SIGTERM_EXIT_CODE)
 
 
 @dataclass(eq=False)
@@ -114,7 +114,7 @@ class _Loop:
         self.clock.wait()
         happened = self.executor.wait(self.enforcement.patience())
         self.clock.work()
-        self.interrupts.heard()
+        self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
                 self._take_in(number, answer)
@@ -171,7 +171,7 @@ class _Loop:
         speed, predicted = self.clock.speed(self.session.ledger.unit), proposal.predicted_cost
         if predicted is None or speed == 0.0:
             return self.enforcement.limits
-        return self.enforcement.limits.or_runaway(before, predicted / speed, self.clock.left(0.0) / speed)
+        return self.enforcement.limits.with_runaway_limit(before, predicted / speed, self.clock.left(0.0) / speed)
 
     def _step(self, number: int) -> None:
         self._measure(number)
@@ -195,17 +195,17 @@ class _Loop:
         seconds = answer.seconds if answer.seconds is not None else active.age
         evaluation = answer.evaluation
         match answer.kind:
-            case Kind.INTERRUPTED:
+            case AnswerKind.INTERRUPTED:
                 raise KeyboardInterrupt
-            case Kind.DIED:
+            case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
-            case Kind.TOLD:
+            case AnswerKind.TERMINATED:
                 self._told_to_end(number, seconds)
-            case Kind.ENDED:
+            case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if evaluation is None or evaluation.outcome.value is None:
                 self._finish(number, evaluation or Evaluation(Outcome(Status.FAILED)), seconds)
-            case Kind.RETURNED:
+            case AnswerKind.RETURNED:
                 self._require_iterative()
                 self._finish(number, evaluation, seconds)
             case _:

@@ -1,9 +1,10 @@
-"""What a run and its worker processes say to each other, over a channel of their own.
+"""What a run and its worker processes say to each other.
 
-The worker finds the objective in a file that it is given, and says that it is ready. Then the run sends, for each
-evaluation, Begin and perhaps Step after Step; the worker answers each with one Answer. Messages are pickled: both ends
-are the same program, and nothing of it is kept. What goes over the channel is numbers and text only: an object of the
-user's own may not be found again at the other end.
+A worker loads the objective from a file and answers that it is ready. Then the run sends Begin for each evaluation,
+followed by a Step for each further training step, and perhaps Close. The worker replies to each with one Answer.
+
+Messages are pickled: both ends are the same program, and nothing is stored. They hold only numbers and text, because
+the other end may be unable to import a class of the user's.
 """
 
 from __future__ import annotations
@@ -19,117 +20,122 @@ from typing import Any
 
 from farthing.runner.evaluate import Evaluation
 
-HEADER = struct.Struct(">8sQ")  # of a message: the mark, and how many bytes follow
-MARK = b"farthing"
-CHUNK = 1 << 20  # bytes read at once
+HEADER = struct.Struct(">8sQ")  # of a message: MARK, and the number of bytes that follow
+MARK = b"farthing"  # tells our messages from what an objective may write into the channel by mistake
+CHUNK = 1 << 20  # bytes read at once: most messages are far smaller, and attributes may be many megabytes
 
 
-class Kind(StrEnum):
-    """How a worker answers."""
+class AnswerKind(StrEnum):
+    """What a worker answers."""
 
-    READY = "ready"  # has the objective
-    REFUSED = "refused"  # cannot load it
-    RETURNED = "returned"  # a value, or a failure
-    YIELDED = "yielded"  # a step of an iterative learner, or a failure in it
+    READY = "ready"  # it has loaded the objective
+    REFUSED = "refused"  # it cannot load the objective
+    RETURNED = "returned"  # the objective returned a value, or failed
+    YIELDED = "yielded"  # an iterative learner did a step, or failed in it
     ENDED = "ended"  # an iterative learner has no more steps, or was closed
     INTERRUPTED = "interrupted"  # the objective raised KeyboardInterrupt
-    TOLD = "told"  # SIGTERM ended it
+    TERMINATED = "terminated"  # SIGTERM ended the objective
     DIED = "died"  # the process is gone
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of an action, and how many seconds it took by the worker's clock, None where it cannot tell."""
+    """The result of an action, and how many seconds it took by the worker's clock (None: the worker cannot say)."""
 
-    kind: Kind
+    kind: AnswerKind
     evaluation: Evaluation | None = None
     seconds: float | None = None
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Load:
-    """The objective and, in the same pickle, the options of the space: an option that the objective names is the very
-    one in its configurations. And where and how it was called."""
+class Payload:
+    """What a worker loads when it starts.
+
+    The options of the space are in the same pickle as the objective: so an option that the objective refers to is the
+    same object as the one in its configurations.
+    """
 
     objective: Callable[..., Any]
     options: Mapping[str, Sequence[Any]]
-    folder: str
-    arguments: Sequence[str]
+    folder: str  # the run's working directory
+    arguments: Sequence[str]  # its sys.argv
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Call the objective, with so much left of the budget, which goes by at that speed per second. Options of the
-    configuration are given by index."""
+    """Call the objective."""
 
     trial: int
-    config: Mapping[str, float | int]
+    config: Mapping[str, float | int]  # options by their index
     step: int
     folder: Path
-    left: float
-    speed: float
+    left: float  # of the budget, in its unit
+    speed: float  # how fast that shrinks, per second
 
 
 @dataclass(frozen=True)
 class Step:
-    """Pull the next step, with so much left of the budget."""
+    """Do the next training step."""
 
-    left: float
+    left: float  # of the budget, in its unit
 
 
 @dataclass(frozen=True)
 class Close:
-    """End an iterative learner."""
+    """Close an iterative learner."""
 
 
 class Garbled(Exception):
-    """What arrived was not sent by this program."""
+    """What arrived is not a message of this program."""
 
 
 class Channel:
-    """One end of the way between a run and a worker.
+    """One end of the connection between a run and a worker.
 
-    Nothing here waits for the rest of a message: who stops in the middle of one, or writes something else, must not be
-    able to hold up the other.
+    Receiving never waits for the rest of a message. So an end that stops in the middle of one, or writes something
+    else, cannot block the other.
     """
 
     def __init__(self, end: socket.socket) -> None:
-        self._end, self._arriving = end, bytearray()
+        self._end, self._buffer = end, bytearray()
 
     def fileno(self) -> int:
         return self._end.fileno()
 
     def send(self, message: Any) -> None:
-        """OSError if nobody is there any more."""
+        """Raises OSError if the other end is gone."""
         body = pickle.dumps(message)
         self._end.sendall(HEADER.pack(MARK, len(body)) + body)
 
-    def arrived(self) -> Any | None:
-        """The next message, None while it is not all there; EOFError at the end, Garbled if it is none."""
-        while missing := self._length() - len(self._arriving):
+    def receive(self) -> Any | None:
+        """The next message, or None while it is incomplete.
+
+        Raises EOFError if the other end is gone, and Garbled if what arrived is not a message.
+        """
+        while missing := self._expected_length() - len(self._buffer):
             try:
-                some = self._end.recv(min(missing, CHUNK), socket.MSG_DONTWAIT)
+                part = self._end.recv(min(missing, CHUNK), socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return None
             except OSError as error:  # reset: the other end is gone, and left something unread
                 raise EOFError from error
-            if not some:
+            if not part:
                 raise EOFError
-            self._arriving += some
-        body, self._arriving = self._arriving[HEADER.size :], bytearray()
+            self._buffer += part
+        body, self._buffer = self._buffer[HEADER.size :], bytearray()
         try:
             return pickle.loads(body)
-        except Exception as error:  # whatever bytes may make of pickle
+        except Exception as error:  # pickle may raise anything on arbitrary bytes
             raise Garbled(repr(error)) from error
 
-    def _length(self) -> int:
-        """Of the message that is arriving, as far as that is known."""
-        if len(self._arriving) < HEADER.size:
+    def _expected_length(self) -> int:
+        """Bytes of the message that is arriving, as far as that is known."""
+        if len(self._buffer) < HEADER.size:
             return HEADER.size
-        mark, length = HEADER.unpack_from(self._arriving)
+        mark, length = HEADER.unpack_from(self._buffer)
         if mark != MARK:
-            raise Garbled(f"{bytes(self._arriving)!r}")
+            raise Garbled(f"{bytes(self._buffer)!r}")
         return HEADER.size + int(length)
 
     def close(self) -> None:

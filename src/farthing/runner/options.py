@@ -12,9 +12,10 @@ from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
-from farthing.runner.meters.meters import Given
-from farthing.runner.pool import CannotShip, Processes, recipe_of
-from farthing.runner.process_tree import require
+from farthing.runner.meters import MeterLike
+from farthing.runner.pool import ProcessPool
+from farthing.runner.process_tree import require_process_usage
+from farthing.runner.worker_process import CannotIsolate, WorkerSetup
 from farthing.session import Session
 from farthing.trial import Objective
 
@@ -32,7 +33,7 @@ class RunOptions:
     paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
-    meter: Given = None
+    meter: MeterLike = None
     progress: bool | None = None
 
     def __post_init__(self) -> None:
@@ -44,7 +45,7 @@ class RunOptions:
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
         if not math.isinf(self.limits.bytes):
-            require()
+            require_process_usage()
         if self.isolate is False and self._needs_processes:
             raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
 
@@ -63,10 +64,10 @@ class RunOptions:
         if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(session.ledger.budget)):
             return here
         try:
-            recipe = recipe_of(objective, session.space, self.workers)
+            setup = WorkerSetup.of(objective, session.space, self.workers)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return Processes(recipe, session.space, self.workers, interrupts, reuse).started(patience)
-        except CannotShip as error:
+            return ProcessPool(setup, session.space, self.workers, interrupts, reuse).started(patience)
+        except CannotIsolate as error:
             if self.isolate or self._needs_processes:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error
             logger.warning(

@@ -1,8 +1,8 @@
-"""What a process uses, with all its descendants: CPU seconds and resident bytes.
+"""A process with all its descendants: the CPU time and memory it uses, how to notice that it ended, how to kill it.
 
-On Linux from the kernel's files, without a dependency; elsewhere from `psutil`, if it is installed. The CPU time of
-children that ended is their parent's once it waited for them; of one that nobody waited for it is lost. Pages that
-processes share, as after a fork, are resident in each of them.
+Usage is read from the kernel's files on Linux, without a dependency, and by `psutil` elsewhere, if it is installed. The
+CPU time of a child that ended is added to its parent's when the parent waits for it; if nobody does, it is lost. Pages
+that processes share, as after a fork, are counted in each of them.
 """
 
 from __future__ import annotations
@@ -20,56 +20,51 @@ from typing import Any, Protocol
 from farthing.errors import MeterUnavailable
 
 PROC = Path("/proc")
+STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Of a process and its descendants: CPU seconds until now, those of ended children included, and memory now."""
+    """CPU seconds so far, those of ended children included, and memory now."""
 
     cpu_seconds: float
     resident_bytes: int
-    started: float  # when the process itself was: its number may be another's later
+    started: float  # when the process started: a later process may get the same number
 
 
-def usage(pid: int, proc: Path = PROC) -> Usage | None:
+def tree_usage(pid: int, proc: Path = PROC) -> Usage | None:
     """What a process and its descendants use; None if there is no such process.
 
-    >>> mine = usage(os.getpid())
+    >>> mine = tree_usage(os.getpid())
     >>> mine.cpu_seconds > 0.0, mine.resident_bytes > 1_000_000
     (True, True)
     """
-    return usages([pid], proc)[pid]
+    return tree_usages([pid], proc)[pid]
 
 
-def usages(pids: Iterable[int], proc: Path = PROC) -> dict[int, Usage | None]:
-    """The same of several, for one walk over all processes."""
-    everyone = _everyone(proc)
-    children = _children(everyone)
-    return {pid: _together([everyone.read(one) for one in _tree(pid, children)]) for pid in pids}
+def tree_usages(pids: Iterable[int], proc: Path = PROC) -> dict[int, Usage | None]:
+    """The usage of several process trees, from one walk over all processes."""
+    table = _process_table(proc)
+    children = _children(table)
+    return {pid: _sum([table.usage(member) for member in _tree(pid, children)]) for pid in pids}
 
 
-def resident_bytes(pid: int) -> int:
-    """Memory of a process and its descendants, 0 if there is no such process."""
-    found = usage(pid)
-    return 0 if found is None else found.resident_bytes
-
-
-def require(proc: Path = PROC) -> None:
-    """Raise MeterUnavailable where processes cannot be read."""
+def require_process_usage(proc: Path = PROC) -> None:
+    """Raise MeterUnavailable where nothing says what processes use."""
     if not (proc / "stat").exists():
-        _psutil()
+        _import_psutil()
 
 
-def pidfd(pid: int) -> int | None:
-    """A file that becomes readable when a process has ended; None where the system has no such thing."""
+def open_pidfd(pid: int) -> int | None:
+    """A file descriptor that becomes readable when a process has ended; None where the system has no such thing."""
     try:
         return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not on this system, not in this container
+    except (AttributeError, OSError):  # this system or this container does not offer it
         return None
 
 
 def signal_name(number: int) -> str:
-    """A signal in words.
+    """The name of a signal.
 
     >>> signal_name(9), signal_name(40)
     ('SIGKILL', 'signal 40')
@@ -80,11 +75,11 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def end_all(leader: int) -> None:
-    """Kill the process that leads a group, its group, and those of its descendants that left the group."""
+def kill_tree(leader: int) -> None:
+    """Kill the leader of a process group, its group, and those of its descendants that left the group."""
     with suppress(OSError):
         if leader != os.getpid():
-            os.kill(leader, signal.SIGSTOP)  # it starts no more while we look
+            os.kill(leader, signal.SIGSTOP)  # so that it starts no more while we list its descendants
     for pid in _descendants(leader):
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -93,28 +88,30 @@ def end_all(leader: int) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Without the process itself; none where they cannot be seen."""
+    """Without the process itself; empty where processes cannot be listed."""
     try:
-        return _tree(pid, _children(_everyone(PROC)))[1:]
+        return _tree(pid, _children(_process_table(PROC)))[1:]
     except MeterUnavailable:
         return []
 
 
-class _Everyone(Protocol):
-    """All processes at one moment: whose child each is, and what one of them uses without its descendants."""
+class _ProcessTable(Protocol):
+    """All processes at one moment."""
 
-    parents: dict[int, int]
+    parents: dict[int, int]  # parent of each process
 
-    def read(self, pid: int) -> Usage | None: ...
-
-
-def _everyone(proc: Path) -> _Everyone:
-    return _Proc(proc) if (proc / "stat").exists() else _Psutil(_psutil())
+    def usage(self, pid: int) -> Usage | None:
+        """What one process uses, without its descendants; None if it cannot be read."""
+        ...
 
 
-def _children(everyone: _Everyone) -> dict[int, list[int]]:
+def _process_table(proc: Path) -> _ProcessTable:
+    return _ProcTable(proc) if (proc / "stat").exists() else _PsutilTable(_import_psutil())
+
+
+def _children(table: _ProcessTable) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
-    for pid, parent in everyone.parents.items():
+    for pid, parent in table.parents.items():
         children.setdefault(parent, []).append(pid)
     return children
 
@@ -122,34 +119,32 @@ def _children(everyone: _Everyone) -> dict[int, list[int]]:
 def _tree(pid: int, children: dict[int, list[int]]) -> list[int]:
     """A process, then its descendants."""
     found = [pid]
-    for parent in found:  # grows as it goes
-        found += [
-            child for child in children.get(parent, []) if child not in found
-        ]  # numbers used again may make rings
+    for parent in found:  # grows while it is walked; a reused number may close a ring
+        found += [child for child in children.get(parent, []) if child not in found]
     return found
 
 
-def _together(processes: list[Usage | None]) -> Usage | None:
-    """The sum of a process, which comes first, and of those of its descendants that can be read."""
-    if processes[0] is None:
+def _sum(members: list[Usage | None]) -> Usage | None:
+    """The usage of a process, which comes first, plus that of its descendants, as far as they can be read."""
+    if members[0] is None:
         return None
-    found = [process for process in processes if process is not None]
-    return Usage(sum(p.cpu_seconds for p in found), sum(p.resident_bytes for p in found), found[0].started)
+    found = [member for member in members if member is not None]
+    return Usage(sum(m.cpu_seconds for m in found), sum(m.resident_bytes for m in found), found[0].started)
 
 
 # -- Linux -------------------------------------------------------------------------------------------------------------
 
 
-class _Proc:
-    """By the lines of proc(5). After the name, which may hold anything, their fields are numbered from 3."""
+class _ProcTable:
+    """From /proc/PID/stat, see proc(5). The name in field 2 may hold anything; field 3 is the first one after it."""
 
     def __init__(self, proc: Path) -> None:
-        lines = {int(name): _line(f"{proc}/{name}/stat") for name in os.listdir(proc) if name.isdecimal()}
+        lines = {int(name): _stat_line(f"{proc}/{name}/stat") for name in os.listdir(proc) if name.isdecimal()}
         self._lines = {pid: line[line.rindex(b")") + 2 :] for pid, line in lines.items() if line}
         self._is_real = proc == PROC
         self.parents = {pid: int(line.split(None, 2)[1]) for pid, line in self._lines.items()}
 
-    def read(self, pid: int) -> Usage | None:
+    def usage(self, pid: int) -> Usage | None:
         if pid not in self._lines:
             return None
         fields = self._lines[pid].split()
@@ -157,29 +152,30 @@ class _Proc:
         ticks = float(os.sysconf("SC_CLK_TCK"))
         own = (utime + stime) / ticks
         if self._is_real:
-            own = _precise(pid, own)
+            own = _precise_cpu_seconds(pid, own)
         return Usage(own + (cutime + cstime) / ticks, pages * os.sysconf("SC_PAGE_SIZE"), started / ticks)
 
 
-def _line(path: str) -> bytes:
-    """A file's content, nothing if its process has ended meanwhile or is hidden from us; there may be thousands."""
+def _stat_line(path: str) -> bytes:
+    """A file's content; empty if its process has just ended or is hidden from us. Fast: there may be thousands."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
         return b""
     try:
-        return os.read(file, 4096)
+        return os.read(file, STAT_BYTES)
     except ProcessLookupError:
         return b""
     finally:
         os.close(file)
 
 
-def _precise(pid: int, coarse: float) -> float:
-    """CPU seconds by the process's own clock: ticks are hundredths of a second, and steps of training often shorter.
+def _precise_cpu_seconds(pid: int, coarse: float) -> float:
+    """CPU seconds by the process's own clock. The ticks of proc(5) are hundredths of a second, and a training step is
+    often shorter.
 
-    The clock's number is that of clock_getcpuclockid(3), which Python does not offer. A process that has ended and not
-    been waited for has none.
+    The number of that clock is what clock_getcpuclockid(3) returns, which Python does not offer. A process that has
+    ended but was not waited for has no clock.
     """
     try:
         return time.clock_gettime((~pid << 3) | 2)
@@ -190,16 +186,16 @@ def _precise(pid: int, coarse: float) -> float:
 # -- elsewhere ---------------------------------------------------------------------------------------------------------
 
 
-def _psutil() -> Any:
+def _import_psutil() -> Any:
     try:
         return import_module("psutil")
     except ImportError:
         raise MeterUnavailable(
-            "what processes use can be read on Linux, or where psutil is installed: pip install psutil"
+            "the CPU time and memory of processes can be read only on Linux or with psutil: pip install psutil"
         ) from None
 
 
-class _Psutil:
+class _PsutilTable:
     def __init__(self, psutil: Any) -> None:
         self._psutil = psutil
         self._processes = {process.pid: process for process in psutil.process_iter()}
@@ -208,10 +204,10 @@ class _Psutil:
     def _parent(self, process: Any) -> int:
         try:
             return int(process.ppid())
-        except self._psutil.Error:  # ended meanwhile: nobody's child
+        except self._psutil.Error:  # it has just ended
             return 0
 
-    def read(self, pid: int) -> Usage | None:
+    def usage(self, pid: int) -> Usage | None:
         if pid not in self._processes:
             return None
         process = self._processes[pid]
@@ -220,5 +216,5 @@ class _Psutil:
                 times = process.cpu_times()
                 ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
                 return Usage(times.user + times.system + ended, process.memory_info().rss, process.create_time())
-        except self._psutil.Error:  # ended meanwhile, or belongs to another
+        except self._psutil.Error:  # it has just ended, or belongs to another user
             return None

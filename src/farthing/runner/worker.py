@@ -1,9 +1,9 @@
-"""A worker process, started by a run, never by hand.
+"""The program of a worker process. A run starts it (worker_process.py), never a user.
 
-It reads messages in a thread, so that it knows at once when the run is gone: then it ends itself and all it started.
-The objective is called in the main thread, as objectives expect. SIGTERM there is how the run tells an evaluation to
-come to its end: it is raised inside the objective, whose `finally` clauses then have a moment. It imports little, so
-that it is soon ready.
+A thread reads the messages, so that the worker notices at once when the run is gone; then it kills itself and all it
+started. The objective is called in the main thread, as objectives expect. SIGTERM is how the run asks an evaluation to
+end: it is raised inside the objective, so that `finally` clauses have a moment to clean up. This module imports little,
+so that a worker starts fast.
 """
 
 from __future__ import annotations
@@ -27,102 +27,107 @@ from typing import Any
 
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import Evaluation, evaluate, next_step
-from farthing.runner.forks import only_here
-from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
-from farthing.runner.process_tree import end_all
+from farthing.runner.forks import reset_in_forks
+from farthing.runner.messages import Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
+from farthing.runner.process_tree import kill_tree
 from farthing.trial import Config, Outcome, Status
 
-ORPHAN_POLL = 1.0  # seconds between two looks whether the run is still our parent
-PARTING_SECONDS, PARTING_POLL = 2.0, 0.01  # that a run may take to end after its channel, or to end this process
+ORPHAN_POLL = 1.0  # seconds between checks that the run is still our parent, where a fork of it holds the channel open
+PARTING_SECONDS = 2.0  # that a run with a closed channel has to end this process itself: it needs milliseconds
+PARTING_POLL = 0.01  # seconds between checks that it is still there
 
 
-class ToldToEnd(BaseException):
-    """SIGTERM arrived inside the objective."""
+class WorkerTerminated(BaseException):
+    """SIGTERM arrived inside the objective.
+
+    It is not `interrupts.Terminated`: a study that the objective itself runs would catch that one and go on.
+    """
 
 
 class Worker:
-    """Has an objective, and at most one evaluation of it."""
+    """Has the objective, and at most one evaluation of it."""
 
-    def __init__(self, load: Load) -> None:
-        self._load, self._environment = load, dict(os.environ)
+    def __init__(self, payload: Payload) -> None:
+        self._payload, self._environment = payload, dict(os.environ)
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
-        self._left, self._speed, self._since = 0.0, 0.0, 0.0  # of the budget, at the beginning of an action
-        self._inside = False
-        sys.argv[:] = load.arguments
-        _introduce(load.objective)
+        self._left, self._speed, self._began = 0.0, 0.0, 0.0  # of the budget, when the current action began
+        self._inside_objective = False
+        sys.argv[:] = payload.arguments
+        _define_in_main(payload.objective)
 
-    @only_here
-    def _told(self, number: int, frame: FrameType | None) -> None:
-        if self._inside:
-            raise ToldToEnd
+    @reset_in_forks
+    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+        if self._inside_objective:
+            raise WorkerTerminated
 
     def answer(self, message: Begin | Step | Close) -> Answer:
-        """Do it, timed. What it printed is written: the run may end this process at any moment from then on."""
-        began = self._since = time.perf_counter()
-        signal.signal(signal.SIGTERM, self._told)  # an objective may have one of its own
+        """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
+        after the answer."""
+        began = self._began = time.perf_counter()
+        signal.signal(signal.SIGTERM, self._on_sigterm)  # again each time: the objective may have set its own
         try:
             try:
-                self._inside = True
-                kind, evaluation = self._done(message)
+                self._inside_objective = True
+                kind, evaluation = self._do(message)
             finally:
-                self._inside = False
+                self._inside_objective = False
         except KeyboardInterrupt:
-            kind, evaluation = Kind.INTERRUPTED, None
-        except ToldToEnd:
-            kind, evaluation = Kind.TOLD, None
+            kind, evaluation = AnswerKind.INTERRUPTED, None
+        except WorkerTerminated:
+            kind, evaluation = AnswerKind.TERMINATED, None
         finally:
-            self._inside = False  # SIGTERM may have come just before it was
-        if kind is not Kind.YIELDED:
-            self._steps = None  # a model may be large
-        _flush()
+            self._inside_objective = False  # SIGTERM may have come just before the inner `finally` did this
+        if kind is not AnswerKind.YIELDED:
+            self._steps = None  # frees the model
+        _flush_output()
         return Answer(kind, evaluation and _sendable(evaluation), time.perf_counter() - began)
 
-    def _done(self, message: Begin | Step | Close) -> tuple[Kind, Evaluation | None]:
+    def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Evaluation | None]:
         match message:
             case Begin():
-                self._tidy()
-                return self._begun(message)
+                self._restore_surroundings()
+                return self._begin(message)
             case Step(left):
                 self._left = left
-                return self._stepped()
+                return self._step()
             case Close():
-                return Kind.ENDED, self._closed()
+                return AnswerKind.ENDED, self._close()
 
-    def _tidy(self) -> None:
-        """Folder and environment as they were, whatever an evaluation before did."""
+    def _restore_surroundings(self) -> None:
+        """Working directory and environment as at the start, whatever the previous evaluation changed."""
         with suppress(OSError):
-            os.chdir(self._load.folder)
+            os.chdir(self._payload.folder)
         if self._environment != os.environ:
             os.environ.clear()
             os.environ.update(self._environment)
 
-    def _begun(self, message: Begin) -> tuple[Kind, Evaluation | None]:
+    def _begin(self, message: Begin) -> tuple[AnswerKind, Evaluation | None]:
         self._left, self._speed = message.left, message.speed
         self._run = Run(message.trial, message.step, message.folder, self._left_now)
         with inside(self._run):
-            called = evaluate(self._load.objective, self._config(message.config))
+            called = evaluate(self._payload.objective, self._config(message.config))
         if isinstance(called, Evaluation):
-            return Kind.RETURNED, called
+            return AnswerKind.RETURNED, called
         self._steps = called
-        return self._stepped()
+        return self._step()
 
     def _config(self, stored: Mapping[str, float | int]) -> Config:
-        options = self._load.options
+        options = self._payload.options
         return {name: options[name][int(value)] if name in options else value for name, value in stored.items()}
 
     def _left_now(self) -> float:
-        return max(self._left - self._speed * (time.perf_counter() - self._since), 0.0)
+        return max(self._left - self._speed * (time.perf_counter() - self._began), 0.0)
 
-    def _stepped(self) -> tuple[Kind, Evaluation | None]:
+    def _step(self) -> tuple[AnswerKind, Evaluation | None]:
         assert self._steps is not None
         assert self._run is not None
         with inside(self._run):
             evaluation = next_step(self._steps)
-        return (Kind.ENDED, None) if evaluation is None else (Kind.YIELDED, evaluation)
+        return (AnswerKind.ENDED, None) if evaluation is None else (AnswerKind.YIELDED, evaluation)
 
-    def _closed(self) -> Evaluation | None:
-        """What it raises on its way out is told, and is its own affair."""
+    def _close(self) -> Evaluation | None:
+        """Close the learner. An error in its clean-up is sent to be logged; the trial's result stands."""
         assert self._run is not None
         try:
             with inside(self._run):
@@ -132,74 +137,77 @@ class Worker:
         return None
 
 
-def _introduce(objective: Any) -> None:
-    """Let what was defined beside an objective in a script be found under the script's name, `__main__`: it is shipped
-    without its script, and multiprocessing looks for its functions there."""
-    function = getattr(objective, "func", objective)  # of a partial
+def _define_in_main(objective: Any) -> None:
+    """Make what a script defines available under the script's name, `__main__`: the objective arrives without its
+    script, and multiprocessing looks for the script's functions there."""
+    function = getattr(objective, "func", objective)  # inside a partial
     if not hasattr(function, "__globals__") and not hasattr(function, "__func__"):
         function = type(function).__call__
-    beside = getattr(getattr(function, "__func__", function), "__globals__", {})
-    for name, thing in beside.items():
-        if getattr(thing, "__module__", None) == "__main__" and not name.startswith("__"):
-            setattr(sys.modules["__main__"], name, thing)
+    defined = getattr(getattr(function, "__func__", function), "__globals__", {})
+    for name, value in defined.items():
+        if getattr(value, "__module__", None) == "__main__" and not name.startswith("__"):
+            setattr(sys.modules["__main__"], name, value)
 
 
 def _sendable(evaluation: Evaluation) -> Evaluation:
-    """Attributes as JSON has them: a text may be of a class that only the objective knows."""
+    """Attributes as JSON has them: the run may not know the class of a str that the objective returned."""
     return replace(evaluation, attributes=json.loads(json.dumps(evaluation.attributes)))
 
 
-def _flush() -> None:
+def _flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # closed, or not there, or replaced by anything
+        with suppress(Exception):  # closed, missing, or replaced by any object
             stream.flush()
 
 
-def serve(channel: Channel, load: int) -> None:
-    """Answer until the run is gone."""
+def serve(channel: Channel, payload: int) -> None:
+    """Answer messages until the run is gone."""
     messages: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_read, args=(channel, messages), daemon=True).start()
+    Thread(target=_read_messages, args=(channel, messages), daemon=True).start()
     try:
-        worker = Worker(_loaded(load))
+        worker = Worker(_loaded(payload))
     except (Exception, SystemExit) as error:
-        channel.send(Answer(Kind.REFUSED, reason=f"{type(error).__name__}: {error}"))
-        messages.get()  # never comes: the run ends this process
+        channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {error}"))
+        messages.get()  # no message follows: the run kills this process
         return
-    with suppress(OSError):  # nobody is there, or the objective closed the channel
-        channel.send(Answer(Kind.READY))
+    with suppress(OSError):  # the run is gone, or the objective closed the channel
+        channel.send(Answer(AnswerKind.READY))
         while True:
             channel.send(worker.answer(messages.get()))
-    messages.get()  # never comes: the thread that reads ends this process
+    messages.get()  # no message follows: the thread that reads ends this process
 
 
-def _loaded(file: int) -> Load:
+def _loaded(file: int) -> Payload:
     with mmap(file, 0, access=ACCESS_READ) as content:
-        load: Load = pickle.loads(content)
+        payload: Payload = pickle.loads(content)
     os.close(file)
-    return load
+    return payload
 
 
-def _read(channel: Channel, messages: SimpleQueue[Any]) -> None:
-    """Pass messages on. The end of the channel is the end of the run, and of this process with all its children; so is
-    a new parent, where a fork of the run keeps the channel open. A run that is still there saw the channel close
-    without its doing: it ends this process itself, and says why."""
+def _read_messages(channel: Channel, messages: SimpleQueue[Any]) -> None:
+    """Pass messages on until the run is gone, then kill this process with all its children.
+
+    The run is gone when the channel closes, or when this process gets a new parent: a fork of the run may keep the
+    channel open. If the channel closed while the run is still there, the objective closed it. Then the run has a moment
+    to kill this process itself, because it records why.
+    """
     run = os.getppid()
     with suppress(EOFError, OSError, ValueError, Garbled):
         while os.getppid() == run:
-            if wait([channel.fileno()], ORPHAN_POLL) and (message := channel.arrived()) is not None:
+            if wait([channel.fileno()], ORPHAN_POLL) and (message := channel.receive()) is not None:
                 messages.put(message)
     for _ in range(round(PARTING_SECONDS / PARTING_POLL)):
         if os.getppid() != run:
             break
         time.sleep(PARTING_POLL)
-    end_all(os.getpid())
+    kill_tree(os.getpid())
     os._exit(1)
 
 
-def main(channel: int, load: int) -> None:
-    """With the numbers of the channel's end and of the file that holds the objective."""
+def main(channel: int, payload: int) -> None:
+    """Run a worker, given the file descriptors of its end of the channel and of the pickled Payload."""
     end = socket.socket(fileno=channel)
-    end.set_inheritable(False)  # what the objective starts has no business with it
-    os.set_inheritable(load, False)
+    end.set_inheritable(False)  # programs that the objective starts must not hold it open
+    os.set_inheritable(payload, False)
     os.register_at_fork(after_in_child=end.close)
-    serve(Channel(end), load)
+    serve(Channel(end), payload)
