@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, cast
 
 from farthing.checks import plain, read_cost, read_value
@@ -14,16 +14,7 @@ from farthing.errors import InvalidArgument
 from farthing.trial import Config, Outcome, Status
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """An outcome, the cost that the objective reported (None: it is measured), and what else it returned."""
-
-    outcome: Outcome
-    cost: float | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-
-
-def evaluate(objective: Callable[[Config], Any], config: Config) -> Evaluation | Iterator[Any]:
+def evaluate(objective: Callable[[Config], Any], config: Config) -> Outcome | Iterator[Any]:
     """Call the objective. Exceptions, values of a wrong type and numbers that are not finite become failures.
 
     If the objective returns an iterator it is an iterative learner, and the iterator yields its steps.
@@ -33,19 +24,19 @@ def evaluate(objective: Callable[[Config], Any], config: Config) -> Evaluation |
     try:
         returned = objective(dict(config))
         _exit_if_forked(process)
-        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else as_evaluation(returned)
+        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else as_outcome(returned)
     except (Exception, SystemExit) as error:
         _exit_if_forked(process, error)
         return failure(error)
 
 
-def next_step(steps: Iterator[Any]) -> Evaluation | None:
+def next_step(steps: Iterator[Any]) -> Outcome | None:
     """Do one step of an iterative learner; None when it has no more."""
     process = os.getpid()
     try:
         step = next(steps)
         _exit_if_forked(process)
-        return as_evaluation(step)
+        return as_outcome(step)
     except StopIteration:
         _exit_if_forked(process)
         return None
@@ -63,26 +54,25 @@ def _exit_if_forked(process: int, error: BaseException | None = None) -> None:
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 
-def failure(error: BaseException) -> Evaluation:
-    """The evaluation of an objective that raised an exception."""
-    return Evaluation(Outcome(Status.FAILED, error=_error_text(error)))
+def failure(error: BaseException) -> Outcome:
+    """The outcome of an evaluation that raised an exception."""
+    return Outcome(Status.FAILED, error=_error_text(error))
 
 
-def as_evaluation(returned: Any) -> Evaluation:
-    """What the objective returned or yielded: a value, or a dict with "value", perhaps "cost", and attributes."""
+def as_outcome(returned: Any) -> Outcome:
+    """What the objective returned or yielded: a value, or a dict with "value", perhaps "cost", and attributes. Without
+    a cost it is measured."""
     if not isinstance(returned, Mapping):
-        return Evaluation(read_value(returned))
+        return read_value(returned)
     rest = {str(name): plain(item) for name, item in returned.items() if name not in ("value", "cost")}
     if "value" not in returned:
         error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
-        return Evaluation(Outcome(Status.FAILED, error=error), attributes=rest)
-    outcome, cost = read_value(returned["value"]), returned.get("cost")
-    if cost is None:
-        return Evaluation(outcome, attributes=rest)
+        return Outcome(Status.FAILED, error=error, attributes=rest)
+    outcome, cost = replace(read_value(returned["value"]), attributes=rest), returned.get("cost")
     try:
-        return Evaluation(outcome, read_cost(cost), rest)
+        return outcome if cost is None else replace(outcome, cost=read_cost(cost))
     except InvalidArgument as error:
-        return Evaluation(Outcome(Status.FAILED, error=str(error)), attributes=rest)
+        return Outcome(Status.FAILED, error=str(error), attributes=rest)
 
 
 def _error_text(error: BaseException) -> str:

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import Evaluation, evaluate, next_step
+from farthing.runner.evaluate import evaluate, next_step
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind
-from farthing.trial import Config, Objective
+from farthing.trial import Config, Objective, Outcome
 
 logger = logging.getLogger("farthing")
 
@@ -105,20 +105,20 @@ class InProcess:
         began = time.perf_counter()
         with self._interrupts.raised_at_once():
             answer = action()
-        return [Happened(trial, Answer(answer.kind, answer.evaluation, time.perf_counter() - began))]
+        return [Happened(trial, Answer(answer.kind, answer.outcome, time.perf_counter() - began))]
 
     def _begun(self, run: Run, config: Config) -> Answer:
         with inside(run):
             called = evaluate(self._objective, config)
-        if isinstance(called, Evaluation):
+        if isinstance(called, Outcome):
             return Answer(AnswerKind.RETURNED, called)
         self._steps[run.trial] = run, called
         return self._stepped(run, called)
 
     def _stepped(self, run: Run, steps: Iterator[Any]) -> Answer:
         with inside(run):
-            evaluation = next_step(steps)
-        return Answer(AnswerKind.ENDED) if evaluation is None else Answer(AnswerKind.YIELDED, evaluation)
+            outcome = next_step(steps)
+        return Answer(AnswerKind.ENDED) if outcome is None else Answer(AnswerKind.YIELDED, outcome)
 
     def close(self, trials: Collection[int], seconds: float) -> None:
         """For as long as they take."""

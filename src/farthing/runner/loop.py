@@ -24,7 +24,6 @@ from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
-from farthing.runner.evaluate import Evaluation
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import SIGTERM_EXIT_CODE, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
@@ -193,7 +192,7 @@ class _Loop:
     def _take_in(self, number: int, answer: Answer) -> None:
         active = self.active[number]
         seconds = answer.seconds if answer.seconds is not None else active.age
-        evaluation = answer.evaluation
+        outcome = answer.outcome
         match answer.kind:
             case AnswerKind.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -203,13 +202,13 @@ class _Loop:
                 self._told_to_end(number, seconds)
             case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
-            case _ if evaluation is None or evaluation.outcome.value is None:
-                self._finish(number, evaluation or Evaluation(Outcome(Status.FAILED)), seconds)
+            case _ if outcome is None or outcome.value is None:
+                self._finish(number, outcome or Outcome(Status.FAILED), seconds)
             case AnswerKind.RETURNED:
                 self._require_iterative()
-                self._finish(number, evaluation, seconds)
+                self._finish(number, outcome, seconds)
             case _:
-                self._stepped(number, active, evaluation, seconds)
+                self._stepped(number, active, outcome, seconds)
 
     def _require_iterative(self) -> None:
         policy = self.session.policy
@@ -219,16 +218,16 @@ class _Loop:
                 "a value after every step; for one that returns a value use policy='auto'"
             )
 
-    def _ended(self, number: int) -> Evaluation:
+    def _ended(self, number: int) -> Outcome:
         if len(self.session.history.trials[number].curve):
-            return Evaluation(Outcome(Status.COMPLETE))
-        return Evaluation(Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing"))
+            return Outcome(Status.COMPLETE)
+        return Outcome(Status.FAILED, error="the objective returned an iterator that yielded nothing")
 
     def _died(self, number: int, reason: str, seconds: float) -> None:
         if self.active[number].doom is not None:
             self._condemn(number, seconds)
         else:
-            self._finish(number, Evaluation(Outcome(Status.FAILED, error=f"the objective {reason}")), seconds)
+            self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
     def _told_to_end(self, number: int, seconds: float) -> None:
         """If not by us, then perhaps by the one who tells us too: schedulers of clusters signal all processes of a
@@ -236,18 +235,18 @@ class _Loop:
         if self.active[number].doom is None and not self.interrupts.terminated:
             time.sleep(MOMENT)
         if self.active[number].doom is None and self.interrupts.terminated:
-            self._finish(number, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted by SIGTERM")), seconds)
+            self._finish(number, Outcome(Status.INTERRUPTED, error="interrupted by SIGTERM"), seconds)
         else:
             self._died(number, "was told to end by SIGTERM, and not by the run", seconds)
 
-    def _stepped(self, number: int, active: Active, step: Evaluation, seconds: float) -> None:
+    def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
         spent, cost = self._spent(active, seconds, step.cost)
-        assert step.outcome.value is not None
+        assert step.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
         if trained is not None:
             trained = read_value(trained).value
-        report = Report(step.outcome.value, cost, trained, active.checkpoints.written(), rest)
+        report = Report(step.value, cost, trained, active.checkpoints.written(), rest)
         decision = self.session.step(number, report, spent, self.clock.overhead())
         self._require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
@@ -255,7 +254,7 @@ class _Loop:
             self.progress.stepped()
             self._step(number)
         elif decision is Decision.CONTINUE:
-            self._finish(number, Evaluation(Outcome(Status.INTERRUPTED, error="interrupted")), 0.0)
+            self._finish(number, Outcome(Status.INTERRUPTED, error="interrupted"), 0.0)
         elif decision is Decision.PAUSE:
             self.seconds[number] = self.active.pop(number).before
             self.paused.pause(number, active.checkpoints)
@@ -265,17 +264,16 @@ class _Loop:
             self.paused.close([number])
             self._announce(number)
 
-    def _finish(self, number: int, evaluation: Evaluation, seconds: float) -> None:
+    def _finish(self, number: int, outcome: Outcome, seconds: float) -> None:
         """An evaluation has ended; the process of one that failed or was told to end may be harmed, and is not used
         again."""
-        active, outcome = self.active.pop(number), evaluation.outcome
-        spent, cost = self._spent(active, seconds, evaluation.cost)
+        active = self.active.pop(number)
+        spent, cost = self._spent(active, seconds, outcome.cost)
         if outcome.status is Status.FAILED or active.doom is not None:
             self.executor.kill(number)
         else:
             self.paused.close([number])
-        ended = replace(outcome, cost=cost, attributes=evaluation.attributes)
-        self.session.end(number, ended, spent, self.clock.overhead())
+        self.session.end(number, replace(outcome, cost=cost), spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
             self._require_cost(cost, number)
         self._announce(number)
@@ -325,7 +323,7 @@ class _Loop:
         verdict, trial = doom.verdict, self.session.history.trials[number]
         goes_on = verdict.ended_by is EndedBy.BUDGET and len(trial.curve) > 0
         status = Status.PAUSED if goes_on else verdict.status
-        self._finish(number, Evaluation(Outcome(status, error=verdict.error, ended_by=verdict.ended_by)), seconds)
+        self._finish(number, Outcome(status, error=verdict.error, ended_by=verdict.ended_by), seconds)
         if goes_on:
             self.session.drop(number, trial.saved_step)
 

@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from farthing.runner.evaluate import Evaluation
+from farthing.trial import Outcome
 
 HEADER = struct.Struct(">8sQ")  # of a message: MARK, and the number of bytes that follow
 MARK = b"farthing"  # tells our messages from what an objective may write into the channel by mistake
@@ -43,7 +43,7 @@ class Answer:
     """The result of an action, and how many seconds it took by the worker's clock (None: the worker cannot say)."""
 
     kind: AnswerKind
-    evaluation: Evaluation | None = None
+    outcome: Outcome | None = None
     seconds: float | None = None
     reason: str = ""
 

@@ -179,8 +179,8 @@ class ProcessPool:
             warn_of_closing(trial, answer.reason or f"was {answer.kind}")
             process.kill()
             return
-        if answer.evaluation is not None:
-            warn_of_closing(trial, f"raised {answer.evaluation.outcome.error}")
+        if answer.outcome is not None:
+            warn_of_closing(trial, f"raised {answer.outcome.error}")
         self._release(process)
 
     def _release(self, process: WorkerProcess) -> None:

@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import Evaluation, evaluate, next_step
+from farthing.runner.evaluate import evaluate, next_step
 from farthing.runner.forks import reset_in_forks
 from farthing.runner.messages import Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.process_tree import kill_tree
@@ -69,21 +69,21 @@ class Worker:
         try:
             try:
                 self._inside_objective = True
-                kind, evaluation = self._do(message)
+                kind, outcome = self._do(message)
             finally:
                 self._inside_objective = False
         except KeyboardInterrupt:
-            kind, evaluation = AnswerKind.INTERRUPTED, None
+            kind, outcome = AnswerKind.INTERRUPTED, None
         except WorkerTerminated:
-            kind, evaluation = AnswerKind.TERMINATED, None
+            kind, outcome = AnswerKind.TERMINATED, None
         finally:
             self._inside_objective = False  # SIGTERM may have come just before the inner `finally` did this
         if kind is not AnswerKind.YIELDED:
             self._steps = None  # frees the model
         _flush_output()
-        return Answer(kind, evaluation and _sendable(evaluation), time.perf_counter() - began)
+        return Answer(kind, outcome and _sendable(outcome), time.perf_counter() - began)
 
-    def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Evaluation | None]:
+    def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
             case Begin():
                 self._restore_surroundings()
@@ -102,12 +102,12 @@ class Worker:
             os.environ.clear()
             os.environ.update(self._environment)
 
-    def _begin(self, message: Begin) -> tuple[AnswerKind, Evaluation | None]:
+    def _begin(self, message: Begin) -> tuple[AnswerKind, Outcome | None]:
         self._left, self._speed = message.left, message.speed
         self._run = Run(message.trial, message.step, message.folder, self._left_now)
         with inside(self._run):
             called = evaluate(self._payload.objective, self._config(message.config))
-        if isinstance(called, Evaluation):
+        if isinstance(called, Outcome):
             return AnswerKind.RETURNED, called
         self._steps = called
         return self._step()
@@ -119,21 +119,21 @@ class Worker:
     def _left_now(self) -> float:
         return max(self._left - self._speed * (time.perf_counter() - self._began), 0.0)
 
-    def _step(self) -> tuple[AnswerKind, Evaluation | None]:
+    def _step(self) -> tuple[AnswerKind, Outcome | None]:
         assert self._steps is not None
         assert self._run is not None
         with inside(self._run):
-            evaluation = next_step(self._steps)
-        return (AnswerKind.ENDED, None) if evaluation is None else (AnswerKind.YIELDED, evaluation)
+            outcome = next_step(self._steps)
+        return (AnswerKind.ENDED, None) if outcome is None else (AnswerKind.YIELDED, outcome)
 
-    def _close(self) -> Evaluation | None:
+    def _close(self) -> Outcome | None:
         """Close the learner. An error in its clean-up is sent to be logged; the trial's result stands."""
         assert self._run is not None
         try:
             with inside(self._run):
                 getattr(self._steps, "close", lambda: None)()
         except (Exception, SystemExit) as error:
-            return Evaluation(Outcome(Status.FAILED, error=repr(error)))
+            return Outcome(Status.FAILED, error=repr(error))
         return None
 
 
@@ -149,9 +149,9 @@ def _define_in_main(objective: Any) -> None:
             setattr(sys.modules["__main__"], name, value)
 
 
-def _sendable(evaluation: Evaluation) -> Evaluation:
+def _sendable(outcome: Outcome) -> Outcome:
     """Attributes as JSON has them: the run may not know the class of a str that the objective returned."""
-    return replace(evaluation, attributes=json.loads(json.dumps(evaluation.attributes)))
+    return replace(outcome, attributes=json.loads(json.dumps(outcome.attributes)))
 
 
 def _flush_output() -> None:
