@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from farthing.errors import InvalidArgument
@@ -13,7 +12,6 @@ from farthing.errors import InvalidArgument
 _current: ContextVar[Run] = ContextVar("farthing_current_run")
 
 
-@dataclass(frozen=True)
 class Run:
     """The run that the objective is called in.
 
@@ -25,22 +23,23 @@ class Run:
     remaining       what is left of the budget, in its unit
     """
 
-    trial: int
-    step: int
-    folder: Path = field(repr=False)
-    left: Callable[[], float] = field(repr=False)
-    speed: float = field(default=0.0, repr=False)  # at which it goes by, per second
+    def __init__(self, trial: int, step: int, folder: Path, left: Callable[[], float]) -> None:
+        self.trial, self.step = trial, step
+        self._folder, self._left = folder, left
 
     @property
     def checkpoint_dir(self) -> Path:
         """The folder, which exists once it was asked for."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return self.folder
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder
 
     @property
     def remaining(self) -> float:
         """What is left of the budget now, in the middle of a step too where time is what is spent."""
-        return self.left()
+        return self._left()
+
+    def __repr__(self) -> str:
+        return f"Run(trial={self.trial}, step={self.step})"
 
 
 def current_run() -> Run:

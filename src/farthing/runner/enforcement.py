@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from farthing.errors import TargetReached
-from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
@@ -51,7 +50,6 @@ class Doom:
 class Active:
     """An evaluation that is advancing."""
 
-    run: Run
     checkpoints: Checkpoints
     began: float  # of the action that is being waited for
     before: float = 0.0  # seconds of the actions before it, since the run began

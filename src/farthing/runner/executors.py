@@ -10,6 +10,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -29,6 +31,22 @@ class Happened(NamedTuple):
     answer: Answer
 
 
+@dataclass(frozen=True)
+class Assignment:
+    """One evaluation that an executor is given."""
+
+    trial: int
+    step: int  # to start from
+    folder: Path  # of its checkpoints
+    left: Callable[[], float]  # of the budget, now
+    speed: float  # at which that goes by, per second
+
+    @property
+    def run(self) -> Run:
+        """As its objective sees it."""
+        return Run(self.trial, self.step, self.folder, self.left)
+
+
 class Executor(Protocol):
     """Runs evaluations."""
 
@@ -46,7 +64,7 @@ class Executor(Protocol):
     def reserve(self, trial: int) -> None:
         """Take a place for an evaluation that is about to begin."""
 
-    def begin(self, run: Run, config: Config) -> None:
+    def begin(self, assignment: Assignment, config: Config) -> None:
         """Call the objective, in the place that was reserved."""
 
     def step(self, trial: int) -> None:
@@ -92,8 +110,8 @@ class InProcess:
     def reserve(self, trial: int) -> None:
         """There is always room."""
 
-    def begin(self, run: Run, config: Config) -> None:
-        self._next = run.trial, lambda: self._begun(run, config)
+    def begin(self, assignment: Assignment, config: Config) -> None:
+        self._next = assignment.trial, lambda: self._begun(assignment.run, config)
 
     def step(self, trial: int) -> None:
         self._next = trial, lambda: self._stepped(*self._steps[trial])

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from farthing import checks
@@ -20,11 +21,10 @@ from farthing.checks import read_value
 from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
 from farthing.history import History
 from farthing.record.lock import exclusive
-from farthing.run_context import Run
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
-from farthing.runner.executors import Executor
+from farthing.runner.executors import Assignment, Executor
 from farthing.runner.interrupts import SIGTERM_EXIT_CODE, Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
@@ -153,20 +153,20 @@ class _Loop:
     def _start(self, proposal: Proposal, new: bool) -> None:
         number = proposal.trial
         alive = self.paused.resume(number)
-        run = self._run_of(number, proposal.start_step, new)
-        checkpoints = Checkpoints(run.folder) if alive is None else alive
+        folder = self.paused.folder(number, new)
+        checkpoints = Checkpoints(folder) if alive is None else alive
         before = self.seconds.pop(number, 0.0)
         limits = self._limits_of(proposal, before)
-        self.active[number] = Active(run, checkpoints, time.perf_counter(), before, limits=limits)
+        self.active[number] = Active(checkpoints, time.perf_counter(), before, limits=limits)
         if alive is not None:
             self._step(number)
         else:
             self.executor.reserve(number)
             self._measure(number)
-            self.executor.begin(run, proposal.config)
+            self.executor.begin(self._assignment(proposal, folder), proposal.config)
 
     def _limits_of(self, proposal: Proposal, before: float) -> TrialLimits:
-        """Where cost passes by with time, what was predicted of it is a limit too."""
+        """Where time uses up the budget, a multiple of the predicted cost is a limit too."""
         speed, predicted = self.clock.speed(self.session.ledger.unit), proposal.predicted_cost
         if predicted is None or speed == 0.0:
             return self.enforcement.limits
@@ -181,11 +181,13 @@ class _Loop:
         active = self.active[number]
         active.began, active.gauges = time.perf_counter(), self.meters.begin(self.executor.process_of(number))
 
-    def _run_of(self, number: int, step: int, new: bool) -> Run:
+    def _assignment(self, proposal: Proposal, folder: Path) -> Assignment:
+        number = proposal.trial
+
         def left() -> float:
             return self.clock.left(self.active[number].age if number in self.active else 0.0)
 
-        return Run(number, step, self.paused.folder(number, new), left, self.clock.speed(self.session.ledger.unit))
+        return Assignment(number, proposal.start_step, folder, left, self.clock.speed(self.session.ledger.unit))
 
     # -- taking in ---------------------------------------------------------------------------------------------------
 

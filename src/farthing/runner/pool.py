@@ -8,8 +8,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
 
-from farthing.run_context import Run
-from farthing.runner.executors import Happened, warn_of_closing
+from farthing.runner.executors import Assignment, Happened, warn_of_closing
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind, Begin, Close, Step
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
@@ -115,17 +114,18 @@ class ProcessPool:
         self._idle.remove(process)
         self._assigned[trial] = process
 
-    def begin(self, run: Run, config: Config) -> None:
-        process = self._assigned[run.trial]
-        process.run = run
+    def begin(self, assignment: Assignment, config: Config) -> None:
+        process = self._assigned[assignment.trial]
+        process.left = assignment.left
         stored = self._space.store_config(config)
-        process.send(Begin(run.trial, stored, run.step, run.folder, run.left(), run.speed))
+        left, speed = assignment.left(), assignment.speed
+        process.send(Begin(assignment.trial, stored, assignment.step, assignment.folder, left, speed))
         self._keep_spares(self._spares)
 
     def step(self, trial: int) -> None:
         process = self._assigned[trial]
-        assert process.run is not None
-        process.send(Step(process.run.left()))
+        assert process.left is not None
+        process.send(Step(process.left()))
 
     def wait(self, seconds: float | None) -> list[Happened]:
         trials = {process: trial for trial, process in self._assigned.items()}

@@ -18,7 +18,6 @@ from typing import IO, Any
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.threads import THREAD_LIMITS
-from farthing.run_context import Run
 from farthing.runner.messages import Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.process_tree import kill_tree, open_pidfd, signal_name
 from farthing.space import Choice, Ordered, Space
@@ -106,7 +105,7 @@ class WorkerProcess:
         self._channel = Channel(ours)
         self._pidfd = open_pidfd(self._popen.pid)
         self._started = time.monotonic()
-        self.run: Run | None = None
+        self.left: Callable[[], float] | None = None  # what is left of the budget, of the evaluation it has
         self.is_ready = False  # has loaded the objective
         self.is_idle = True  # waits for Begin
 

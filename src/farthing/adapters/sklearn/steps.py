@@ -215,7 +215,7 @@ class Stepwise:
 
     def _kept(self, run: Run) -> list[Fold]:
         """The folds as they were after the step to go on from, if they were kept."""
-        path = run.folder / CHECKPOINT.format(run.step)
+        path = run.checkpoint_dir / CHECKPOINT.format(run.step)
         if run.step == 0 or not path.exists():
             return []
         states = pickle.loads(path.read_bytes())
