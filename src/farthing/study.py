@@ -31,7 +31,7 @@ from farthing.errors import (
 from farthing.history import History
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, describe, from_description, policy_of, recommend
+from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of, recommend
 from farthing.policies.pareto import front_of, state_before
 from farthing.record.events import Opened
 from farthing.record.record import Chronicle, first_event
@@ -95,7 +95,7 @@ class Study:
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
         knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
-        first = opened(space, describe(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
+        first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             events = list(log.read())
             if events:
@@ -137,9 +137,9 @@ class Study:
                 space = Space.from_description(first.space)
             elif difference := space.difference(first.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-            chosen = from_description(first.policy) if policy is None else policy_of(policy)
-            if describe(chosen) != first.policy:
-                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
+            chosen = policy_from_json(first.policy) if policy is None else policy_of(policy)
+            if policy_as_json(chosen) != first.policy:
+                raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {policy_as_json(chosen)} here")
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
             require_same_functions(knowledge.describe(), first.cost, log.name)
             study = cls.__new__(cls)

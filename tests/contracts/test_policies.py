@@ -21,7 +21,7 @@ from farthing.budget import Ledger
 from farthing.errors import SpaceExhausted
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import BY_NAME, EI, Policy, describe, from_description
+from farthing.policies import BY_NAME, EI, Policy, policy_as_json, policy_from_json
 from farthing.record.events import Asked, Told
 from farthing.trial import Outcome, Proposal, Status
 
@@ -148,7 +148,7 @@ class TestPurity:
         """Not the object, nor what it did before, nor the global random states; and none of them changes."""
         history = history_of(space, *SCENARIOS["running, failed, complete"])
         before = repr(history), [trial.unit.copy() for trial in history.trials], dict(history.fits)
-        rebuilt = from_description(json.loads(json.dumps(describe(policy))))
+        rebuilt = policy_from_json(json.loads(json.dumps(policy_as_json(policy))))
         answers = []
         for seed, one in ((1, policy), (2, policy), (3, rebuilt)):
             np.random.seed(seed)  # noqa: NPY002 - the very state that must not matter
@@ -168,8 +168,8 @@ class TestPurity:
     def test_it_is_a_frozen_value_whose_fields_are_its_options(self, policy):
         with pytest.raises((FrozenInstanceError, AttributeError)):
             policy.name = "other"
-        assert set(describe(policy)) == {"name", *(f.name for f in fields(policy))}
-        assert from_description(describe(policy)) == policy
+        assert set(policy_as_json(policy)) == {"name", *(f.name for f in fields(policy))}
+        assert policy_from_json(policy_as_json(policy)) == policy
 
     def test_the_seed_matters(self, policy):
         """Over a few trials, another seed leads elsewhere."""

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import farthing as ft
 from farthing.history import History, units, values
-from farthing.policies.cost_models import described
+from farthing.policies.cost_models import task_features
 from farthing.policies.fits import value_model
 
 GRID = ft.Space(x=ft.Integer(0, 19), size=ft.Ordered([1, 3, 10, 30, 100, 300]), kind=ft.Choice(["a", "b", "c"]))
@@ -181,10 +181,10 @@ def config_value(config: dict[str, Any]) -> float:
 
 def test_tasks_are_described_by_what_the_new_one_says_and_all_do():
     earlier = [{"rows": 9.0, "gpu": "A", "noise": -3.0}, {"rows": 99.0, "gpu": "B", "noise": 0.0, "columns": 7.0}]
-    M = described([*earlier, {"gpu": "A", "columns": 7.0, "noise": 3.0, "rows": 999.0}])
+    M = task_features([*earlier, {"gpu": "A", "columns": 7.0, "noise": 3.0, "rows": 999.0}])
     np.testing.assert_allclose(M[:, :2], [[1, 0], [0, 1], [1, 0]])
     np.testing.assert_allclose(M[:, 2], [-np.log(4), 0, np.log(4)])
     np.testing.assert_allclose(M[:, 3], np.log([10, 100, 1000]))
     assert M.shape == (3, 4)
-    assert described([*earlier, {}]).shape == (3, 0)
-    assert described([{"rows": 5.0}, {"rows": "many"}]).shape == (2, 0)
+    assert task_features([*earlier, {}]).shape == (3, 0)
+    assert task_features([{"rows": 5.0}, {"rows": "many"}]).shape == (2, 0)

@@ -14,7 +14,7 @@ from farthing.history import History
 from farthing.policies import BY_NAME
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model
-from farthing.policies.fits import Models, models_of, success_model
+from farthing.policies.fits import FittedModels, success_model
 from farthing.record.events import Asked, Told
 from farthing.trial import OUT_OF_BUDGET, Config, Outcome, Proposal, Status
 
@@ -77,10 +77,10 @@ def failed(status: Status = Status.FAILED, error: str = "boom") -> Outcome:
     return Outcome(status, cost=1.0, error=error)
 
 
-def models(history: History) -> Models:
+def models(history: History) -> FittedModels:
     ledger = Ledger(ft.Budget(evaluations=100))
     rng = np.random.default_rng(0)
-    return models_of(SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
+    return FittedModels.of(SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
 
 
 def test_failed_trials_never_alter_the_model_of_the_value():

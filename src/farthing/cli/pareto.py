@@ -12,7 +12,7 @@ from farthing.budget import amount_text
 from farthing.cli.formatting import config_text, table
 from farthing.errors import InvalidArgument
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, from_description
+from farthing.policies import Policy, policy_from_json
 from farthing.policies.pareto import front_of, state_before
 from farthing.record.reader import Stored
 
@@ -29,7 +29,7 @@ def front_at(stored: Stored, trial: int | None) -> Front:
 
 def _policy(stored: Stored) -> Policy | None:
     try:
-        return from_description(stored.first.policy)
+        return policy_from_json(stored.first.policy)
     except (InvalidArgument, TypeError):  # of the user's own
         return None
 

@@ -12,11 +12,10 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from farthing.errors import InvalidArgument
-from farthing.policies.bopt.levels import (
+from farthing.policies.bopt.stopping import (
     BY_NAME,
     COMPLETE,
     EIGHTY_PERCENT,
-    REAL,
     Converged,
     Elbow,
     Loss,
@@ -24,14 +23,17 @@ from farthing.policies.bopt.levels import (
     Quotient,
     Rises,
     Share,
-    elbows,
     ended,
-    fall_begins,
     first_end,
+    rule_of,
+)
+from farthing.policies.bopt.stopping.measures import (
+    REAL,
+    elbows,
+    fall_begins,
     generalization_loss,
     progress_quotient,
     real_improvement,
-    rule_of,
     successive_rises,
     training_progress,
 )
@@ -265,7 +267,7 @@ def test_many_chords_are_searched_in_blocks_as_one_by_one(monkeypatch):
     t = np.arange(5, 70)
     s = np.zeros_like(t)
     expected = elbows(m, s, t)
-    monkeypatch.setattr("farthing.policies.bopt.levels.BLOCK", 300)
+    monkeypatch.setattr("farthing.policies.bopt.stopping.measures.BLOCK", 300)
     np.testing.assert_array_equal(elbows(m, s, t), expected)
 
 
@@ -460,7 +462,7 @@ def test_other_names_are_refused_with_those_there_are(given):
     ],
 )
 def test_options_out_of_range_are_refused_by_name(kind, options):
-    with pytest.raises(InvalidArgument, match=f"{kind.name}: {next(iter(options))} must be"):
+    with pytest.raises(InvalidArgument, match=f"{kind.name}: {next(iter(options))}: expected a"):
         kind(**options)
 
 
