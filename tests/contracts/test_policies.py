@@ -84,7 +84,7 @@ SCENARIOS: dict[str, tuple[int, Outcomes]] = {
 
 
 def history_of(space: ft.Space, count: int, outcomes: Outcomes, seed: int = 3) -> History:
-    """A history of distinct random configurations that ended as told, whatever policy may look at it."""
+    """A history of distinct random configurations with these outcomes, for any policy."""
     rng, history, taken = np.random.default_rng(seed), History(SEED), set()
     while len(history.trials) < count:
         config = space.decode(rng.random(len(space)))
@@ -261,29 +261,29 @@ REPLAY = """
     """
 
 
-def test_replayed_in_another_process_every_policy_asks_for_the_same(tmp_path):
-    """All policies and spaces in one child, to share its start: what the file holds is all there is."""
-    paths, expected = [], []
+@pytest.mark.parametrize("kind", SPACES)
+def test_replayed_in_another_process_every_policy_asks_for_the_same(kind, tmp_path):
+    """All policies in one child, to share its start: what the file holds is all there is."""
+    space, paths, expected = SPACES[kind], [], []
     for name, policy in POLICIES.items():
-        for kind, space in SPACES.items():
-            path = tmp_path / f"{name} {kind}.db"
-            with ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path) as stored:
-                for number in range(8):
-                    proposal = stored.ask()
-                    if number == 4:
-                        stored.tell(proposal, failed="boom", cost=0.5)
-                    else:
-                        stored.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
-            shutil.copy(path, tmp_path / "here.db")
-            with ft.Study.resume(tmp_path / "here.db") as study:
-                steps = []
-                for _ in range(2):
-                    proposal = study.ask()
-                    steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
-                    study.tell(proposal, value=0.25, cost=2.0)
-                steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
-            paths.append(path)
-            expected.append(steps)
+        path = tmp_path / f"{name}.db"
+        with ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path) as stored:
+            for number in range(8):
+                proposal = stored.ask()
+                if number == 4:
+                    stored.tell(proposal, failed="boom", cost=0.5)
+                else:
+                    stored.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
+        shutil.copy(path, tmp_path / "here.db")
+        with ft.Study.resume(tmp_path / "here.db") as study:
+            steps = []
+            for _ in range(2):
+                proposal = study.ask()
+                steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
+                study.tell(proposal, value=0.25, cost=2.0)
+            steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
+        paths.append(path)
+        expected.append(steps)
     child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(REPLAY), *map(str, paths)],
         capture_output=True,

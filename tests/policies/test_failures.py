@@ -59,7 +59,7 @@ def test_a_ball_of_crashes_next_to_the_optimum_is_avoided_and_the_optimum_found(
 
 
 def history_of(outcomes: list[Outcome | None], space: ft.Space = SPACE, seed: int = 3) -> History:
-    """Trials at random points that ended as told; None is still running."""
+    """Trials at random points with these outcomes; None is still running."""
     rng, history = np.random.default_rng(seed), History(11)
     for number, outcome in enumerate(outcomes):
         config = space.decode(rng.random(len(space)))

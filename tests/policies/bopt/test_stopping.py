@@ -1,4 +1,4 @@
-"""Where training curves end their levels: online, invariant, and where one would draw the line by hand."""
+"""Where stopping rules end training curves: online, invariant, and where one would draw the line by hand."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_progress_looks_at_training_values_while_all_are_reported():
 
 
 def test_quotient_ends_with_overfitting_and_falls_back_to_progress():
-    """Validation turns at step 30 while training goes on ever slower."""
+    """Validation turns at step 30 while training continues ever more slowly."""
     t = np.arange(1, 101)
     train = 0.5 + np.exp(-t / 10.0)
     values = train + 0.01 * np.maximum(t - 30, 0)
