@@ -16,6 +16,7 @@ from farthing.numerics.arrays import Array, Mask
 from farthing.space import Real, Space
 from farthing.trial import Config
 
+ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 LISTABLE = 2_000  # configurations of a finite space up to which all are listed and scored: about one pool of the search
 RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would be slow in a large one
 

@@ -23,9 +23,11 @@ from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status, Trial
 
+# Fits a model of log cost to a history, and says what to store for the next fit; None without any known cost.
 CostModelFit = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
 KNOWN_SPREAD = 0.01  # standard deviation of the log of a known cost: no meter is more exact
+LEAST_COST = 1e-300  # keeps the log of a predicted cost of zero finite, below any that is measured
 ZERO_COST = 1e-12  # stands for a known cost of zero, whose log would be infinite
 STEP = 1e-4  # of the unit cube, in a difference quotient: large against rounding, small against any feature
 

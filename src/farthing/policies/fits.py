@@ -20,7 +20,7 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, units, values
 from farthing.numerics.arrays import Array
-from farthing.policies.candidates import FreshSpace
+from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
 from farthing.space import Space
@@ -32,7 +32,6 @@ from farthing.surrogates.outputs import Warp
 from farthing.trial import Status, Trial
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
-ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
 AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % of the space are hardly ever missed
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from farthing.history import History, units
 from farthing.numerics.arrays import Array, Ints
+from farthing.policies.candidates import ANCHORS
 from farthing.space import Space
 from farthing.surrogates.curves import kernels as curve_kernels
 from farthing.surrogates.curves import monotone
@@ -26,8 +27,7 @@ CurvePoints: TypeAlias = Literal["variance", "last"]
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
 GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
 FEWEST = 2  # curves, below which there is nothing to model
-ANCHORS = 3  # best runs whose surroundings are searched: several, since they may lie in different valleys
-JITTER = 1e-6  # of the variance, added to the diagonal so that neighbouring steps can be told apart by a solver
+JITTER = 1e-6  # of the variance, added to the diagonal since neighbouring steps are nearly the same to a solver
 
 
 class CurveOptions(Protocol):

@@ -21,7 +21,8 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import TrainingCurves
 from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
-from farthing.policies.candidates import FreshSpace
+from farthing.policies.candidates import ANCHORS, FreshSpace
+from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
 from farthing.surrogates.curves.monotone import Mixture, Paths
@@ -29,11 +30,9 @@ from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status, Trial
 
 POOL = 256  # evenly spread points for each run of the horizon, in addition to perturbations of the best
-ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 KEPT = 48  # best of the pool by the process alone, which are then scored with draws, and again for the next runs
 NEARBY = 16  # best of the perturbed points, which are scored with draws
 ROUNDS = 2  # of perturbing the best found so far: two coarse steps, since the model is uncertain anyway
-LEAST_COST = 1e-300  # keeps the log of a cost of zero finite
 
 
 class PlanOptions(Protocol):

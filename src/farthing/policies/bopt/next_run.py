@@ -24,7 +24,8 @@ from farthing.numerics.arrays import Array
 from farthing.policies.bopt.level_costs import LevelCosts
 from farthing.policies.bopt.training_run import TrainingRun, ValueIs
 from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, TwoLevels
-from farthing.policies.candidates import FreshSpace
+from farthing.policies.candidates import ANCHORS, FreshSpace
+from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
 from farthing.surrogates.feasibility import Feasibility
@@ -37,9 +38,7 @@ Width: TypeAlias = Literal["even", "dimension"]
 FIRST_RATIO = 2  # new configurations for each complete training of the design, as in the paper
 MOST_RATIO = 8  # of s: with more, too few complete trainings would be left to learn the bias from
 FEWEST_RUNS = 2  # with fewer there is nothing to model
-ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 SOFTNESS = 0.01  # of the spread of the values: a gain below that is next to none
-LEAST_COST = 1e-300  # keeps the log of a cost of zero finite
 
 
 class ChoiceOptions(Protocol):
@@ -137,7 +136,7 @@ class NextRun:
     def _completes_next(self) -> bool:
         """Whether to complete a run now: after s new ones, or if the budget has no room for it after a new one."""
         cheapest = min(self.costs.of_rest(run) for run in self.paused)
-        if self._is_limited and self.costs.of_new() + cheapest > self._left >= cheapest:
+        if self._limits_cost and self.costs.of_new() + cheapest > self._left >= cheapest:
             return True
         if self.options.joint:
             return self._joint_choice()
@@ -154,14 +153,16 @@ class NextRun:
         measured = 1.0 + self.costs.rest_ratio
         return int(np.clip(round(measured / 2.0), 1, max(min(np.ceil(measured) - 1, MOST_RATIO), 1)))
 
-    # -- what it costs -----------------------------------------------------------------------------------------------
+    # -- what is left -----------------------------------------------------------------------------------------------
 
     @property
-    def _is_limited(self) -> bool:
+    def _limits_cost(self) -> bool:
+        """Whether the budget limits what costs are measured in, and not only the evaluations."""
         return self.ledger.unit in self.ledger.budget.limits
 
     @property
     def _left(self) -> float:
+        """What is left of the budget for one more run."""
         return self.ledger.available
 
     # -- proposals ---------------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class NextRun:
 
     def _best_paused(self) -> Proposal:
         paused = self.paused
-        fitting = [run for run in paused if self.costs.of_rest(run) <= self._left] if self._is_limited else paused
+        fitting = [run for run in paused if self.costs.of_rest(run) <= self._left] if self._limits_cost else paused
         some = fitting or paused
         best = int(np.argmax(self._utility_of_completing(some)))
         return self._resumed(some[best], f"most promising of {len(paused)} paused trainings")

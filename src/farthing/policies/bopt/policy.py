@@ -42,7 +42,7 @@ from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Decision, Proposal, Status, Trial
 
-PAPER = {"aim": "fast", "width": "dimension"}  # options, where ours are not the paper's
+PAPER = {"aim": "fast", "width": "dimension"}  # options of the paper, where our defaults differ
 
 
 @dataclass(frozen=True)
