@@ -23,7 +23,7 @@ import numpy as np
 
 import farthing as ft
 from documents import machine, machine_text, table, verdict, write
-from farthing.policies.bopt.levels import Share
+from farthing.policies.bopt.stopping import Share
 
 OBSERVATIONS, DIMENSIONS = 200, 7
 POLICIES = ("ei", "eipu", "ei_cool", "cei", "carbo")

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 import farthing as ft
 from bopt_synthetic_runs import CACHE, code_of, sources
 from documents import machine, machine_text, table, verdict, write
-from farthing.policies import describe
+from farthing.policies import policy_as_json
 from farthing.policies.bopt.policy import PAPER
 
 Array = NDArray[Any]
@@ -215,7 +215,7 @@ class Task:
 
     @property
     def kept_at(self) -> Path:
-        policy = describe({**POLICIES, **OPTIONS}[self.policy])
+        policy = policy_as_json({**POLICIES, **OPTIONS}[self.policy])
         code = "".join(map(code_of, [Path(__file__), *sources([f"policies.{policy['name']}"])]))
         key = json.dumps([self.data, self.learner, policy, self.seed, code])
         return CACHE / f"bopt-curves-{hashlib.sha256(key.encode()).hexdigest()[:20]}.json"

@@ -108,13 +108,13 @@ def prior_of(held: Task, others: Sequence[Task]) -> CostModel:
     The studies are real ones, told the costs that were measured. A study shows one prediction per proposal; to ask for
     many at once, the model behind it is made here as a policy makes it.
     """
-    from farthing.policies.cost_models import described
+    from farthing.policies.cost_models import task_features
     from farthing.surrogates.cost import transfer
 
     studies = ft.CostPrior.from_studies(_told(task) for task in others).studies
     U, costs = (np.concatenate([getattr(study, part) for study in studies]) for part in ("U", "costs"))
     which = np.repeat(np.arange(len(studies)), [len(study.costs) for study in studies])
-    M = described([*(study.task for study in studies), held.described])
+    M = task_features([*(study.task for study in studies), held.task_features])
     space = held.space
     return transfer.fit(space.features(U), np.log(costs), which, space.groups, space.ratios, M[:-1], M[-1])
 
@@ -122,7 +122,7 @@ def prior_of(held: Task, others: Sequence[Task]) -> CostModel:
 def _told(task: Task) -> ft.Study:
     """A study that evaluated all configurations of a task."""
     budget = ft.Budget(cost=1e12)
-    study = ft.Study(task.space, budget, policy="random", seed=0, start=task.configs, task=task.described)
+    study = ft.Study(task.space, budget, policy="random", seed=0, start=task.configs, task=task.task_features)
     for cost in np.exp(task.log_cost).tolist():
         study.tell(study.ask(), value=0.0, cost=cost)
     return study

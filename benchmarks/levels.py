@@ -1,4 +1,4 @@
-"""Where the rules of farthing.policies.bopt.levels end real training curves, and what they saw of the end by then.
+"""Where the rules of farthing.policies.bopt.stopping end real training curves, and what they saw of the end by then.
 
     python benchmarks/levels.py              trains (a minute), writes docs/levels.md, .svg and docs/data/levels.json
     QUICK=1 python benchmarks/levels.py      5 configurations each; prints only
@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from documents import machine, machine_text, table, write
 from environments import BENCHMARKS, DOCS, ROOT, ensure, quick
-from farthing.policies.bopt.levels import (
+from farthing.policies.bopt.stopping import (
     BY_NAME,
     Converged,
     Elbow,
@@ -332,7 +332,7 @@ PAGE = """\
 # Levels of training
 
 BOPT-HPO trains a configuration to one of two levels: to the end of its fast-improving period (eighty-percent training,
-which the paper expects at 20 % to a third of the time) or completely. `farthing.policies.bopt.levels` finds both ends
+which the paper expects at 20 % to a third of the time) or completely. `farthing.policies.bopt.stopping` finds both ends
 while a curve is being trained. Here its rules meet {runs} runs: {configurations} random configurations each of three
 learners on two data sets that scikit-learn carries, judged by validation error and by validation log-loss. That makes
 {cells} cells.

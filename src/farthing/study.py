@@ -23,7 +23,7 @@ from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyE
 from farthing.history import History
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, describe, from_description, policy_of, recommend
+from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of, recommend
 from farthing.policies.pareto import front_of
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
@@ -85,7 +85,7 @@ class Study:
     ) -> None:
         limits, chosen = Budget.of(budget), policy_of(policy)
         knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
-        first = opened(space, describe(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
+        first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             rows = list(log.read())
             if rows:
@@ -123,9 +123,11 @@ class Study:
                 space = Space.from_description(settings.space)
             elif difference := checked_space(space).difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-            chosen = from_description(settings.policy) if policy is None else policy_of(policy)
-            if describe(chosen) != settings.policy:
-                raise StudyMismatch(f"{path}: policy is {settings.policy} in the file and {describe(chosen)} here")
+            chosen = policy_from_json(settings.policy) if policy is None else policy_of(policy)
+            if policy_as_json(chosen) != settings.policy:
+                raise StudyMismatch(
+                    f"{path}: policy is {settings.policy} in the file and {policy_as_json(chosen)} here"
+                )
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
             require_same_functions(knowledge.describe(), settings.cost, log.name)
             record = Record.replayed(log, rows, settings, space, knowledge.with_stored(settings.cost))

@@ -238,7 +238,7 @@ class TestFailures:
             ({"C": uniform(0, 1)}, {"budget": 5}, InvalidBudget, "no unit"),
             ({"C": uniform(0, 1)}, {"iterative": "maybe"}, ValueError, "iterative"),
             ({"C": uniform(0, 1)}, {"max_steps": 0}, ValueError, "max_steps"),
-            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "no policy is called 'best'"),
+            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "policy: expected one of auto.*'best'"),
             ({"C": uniform(0, 1)}, {"start": [{"C": 5.0}]}, InvalidConfig, "'C'"),
             ({"C": uniform(0, 1)}, {"scoring": ["accuracy", "f1_macro"]}, ValueError, "refit"),
             ({"C": uniform(0, 1)}, {"scoring": is_even, "refit": "odd"}, ValueError, "'odd'.*'even', 'accuracy'"),

@@ -21,7 +21,7 @@ from farthing.budget import Ledger
 from farthing.errors import SpaceExhausted
 from farthing.history import History
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import BY_NAME, EI, Policy, describe, from_description
+from farthing.policies import BY_NAME, EI, Policy, policy_as_json, policy_from_json
 from farthing.trial import Outcome, Proposal, Status
 from histories import asked, ended
 
@@ -84,7 +84,7 @@ SCENARIOS: dict[str, tuple[int, Outcomes]] = {
 
 
 def history_of(space: ft.Space, count: int, outcomes: Outcomes, seed: int = 3) -> History:
-    """A history of distinct random configurations that ended as told, whatever policy may look at it."""
+    """A history of distinct random configurations with these outcomes, for any policy."""
     rng, history, taken = np.random.default_rng(seed), History(SEED), set()
     while len(history.trials) < count:
         config = space.decode(rng.random(len(space)))
@@ -147,7 +147,7 @@ class TestPurity:
         """Not the object, nor what it did before, nor the global random states; and none of them changes."""
         history = history_of(space, *SCENARIOS["running, failed, complete"])
         before = repr(history), [trial.unit.copy() for trial in history.trials], dict(history.fits)
-        rebuilt = from_description(json.loads(json.dumps(describe(policy))))
+        rebuilt = policy_from_json(json.loads(json.dumps(policy_as_json(policy))))
         answers = []
         for seed, one in ((1, policy), (2, policy), (3, rebuilt)):
             np.random.seed(seed)  # noqa: NPY002 - the very state that must not matter
@@ -167,8 +167,8 @@ class TestPurity:
     def test_it_is_a_frozen_value_whose_fields_are_its_options(self, policy):
         with pytest.raises((FrozenInstanceError, AttributeError)):
             policy.name = "other"
-        assert set(describe(policy)) == {"name", *(f.name for f in fields(policy))}
-        assert from_description(describe(policy)) == policy
+        assert set(policy_as_json(policy)) == {"name", *(f.name for f in fields(policy))}
+        assert policy_from_json(policy_as_json(policy)) == policy
 
     def test_the_seed_matters(self, policy):
         """Over a few trials, another seed leads elsewhere."""
@@ -260,29 +260,29 @@ REPLAY = """
     """
 
 
-def test_replayed_in_another_process_every_policy_asks_for_the_same(tmp_path):
-    """All policies and spaces in one child, to share its start: what the file holds is all there is."""
-    paths, expected = [], []
+@pytest.mark.parametrize("kind", SPACES)
+def test_replayed_in_another_process_every_policy_asks_for_the_same(kind, tmp_path):
+    """All policies in one child, to share its start: what the file holds is all there is."""
+    space, paths, expected = SPACES[kind], [], []
     for name, policy in POLICIES.items():
-        for kind, space in SPACES.items():
-            path = tmp_path / f"{name} {kind}.db"
-            with ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path) as stored:
-                for number in range(8):
-                    proposal = stored.ask()
-                    if number == 4:
-                        stored.tell(proposal, failed="boom", cost=0.5)
-                    else:
-                        stored.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
-            shutil.copy(path, tmp_path / "here.db")
-            with ft.Study.resume(tmp_path / "here.db") as study:
-                steps = []
-                for _ in range(2):
-                    proposal = study.ask()
-                    steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
-                    study.tell(proposal, value=0.25, cost=2.0)
-                steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
-            paths.append(path)
-            expected.append(steps)
+        path = tmp_path / f"{name}.db"
+        with ft.Study(space, "100 evaluations", policy=policy, seed=SEED, storage=path) as stored:
+            for number in range(8):
+                proposal = stored.ask()
+                if number == 4:
+                    stored.tell(proposal, failed="boom", cost=0.5)
+                else:
+                    stored.tell(proposal, value=value_at(space, proposal.config), cost=1.0 + number)
+        shutil.copy(path, tmp_path / "here.db")
+        with ft.Study.resume(tmp_path / "here.db") as study:
+            steps = []
+            for _ in range(2):
+                proposal = study.ask()
+                steps.append([proposal.trial, space.store_config(proposal.config), proposal.predicted_cost])
+                study.tell(proposal, value=0.25, cost=2.0)
+            steps += [[p.trial, space.store_config(p.config), p.predicted_cost] for p in study.ask(2)]
+        paths.append(path)
+        expected.append(steps)
     child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(REPLAY), *map(str, paths)],
         capture_output=True,

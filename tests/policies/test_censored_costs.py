@@ -18,7 +18,7 @@ GRID = SPACE.features(np.stack(np.meshgrid(np.linspace(0, 1, 21), np.linspace(0,
 
 
 def cost_of(config: dict[str, Any]) -> float:
-    """From 1 to 100: the dearer half takes longer than the limit."""
+    """From 1 to 100: the more expensive half takes longer than the limit."""
     return float(100.0 ** config["size"])
 
 
@@ -62,22 +62,22 @@ def features(config: dict[str, Any]) -> dict[str, float]:
 @pytest.mark.parametrize("model_of", [chosen_cost_model, linear_cost_model])
 def test_where_trials_were_killed_more_than_the_limit_is_expected(model_of):
     """And where they were complete what they cost; taken for costs, the bounds flatten both."""
-    dear, cheap = GRID[:, 0] >= 0.6, GRID[:, 0] <= 0.4
+    costly, cheap = GRID[:, 0] >= 0.6, GRID[:, 0] <= 0.4
     truth = 100.0 ** GRID[:, 0]
     for seed in range(3):
         found, naive = (predicted(played(seed, 16, as_bound=b), model_of) for b in (True, False))
-        assert found[dear].min() > LIMIT
+        assert found[costly].min() > LIMIT
         ratio, naive_ratio = (np.abs(np.log(f / truth)) for f in (found, naive))
-        assert ratio[dear].mean() < 0.5 * naive_ratio[dear].mean()
+        assert ratio[costly].mean() < 0.5 * naive_ratio[costly].mean()
         assert ratio[cheap].mean() < 0.25
 
 
 def test_the_proposal_says_so():
-    """The cost shown with a proposal in the dear half is above the limit at which all there were killed."""
+    """The cost shown with a proposal in the costly half is above the limit at which all there were killed."""
     study = played(0, 16, policy="ei")
-    dear = [trial for trial in study.trials[8:] if trial.config["size"] > 0.65]
-    assert dear
-    assert all(trial.predicted_cost > LIMIT for trial in dear)
+    costly = [trial for trial in study.trials[8:] if trial.config["size"] > 0.65]
+    assert costly
+    assert all(trial.predicted_cost > LIMIT for trial in costly)
 
 
 def test_counts_of_the_program_are_priced_by_what_complete_trials_cost():
@@ -109,8 +109,8 @@ def test_a_running_trial_that_reported_a_step_is_not_taken_to_be_cheap():
 
 def test_what_is_spent_stays_what_is_spent():
     study = played(0, 12)
-    told = sum(trial.cost for trial in study.trials)
-    assert study.ledger.spent == pytest.approx(told)
+    reported = sum(trial.cost for trial in study.trials)
+    assert study.ledger.spent == pytest.approx(reported)
     assert study.ledger.account("killed") == pytest.approx(LIMIT * study._history.count(Status.KILLED))
 
 
@@ -124,9 +124,9 @@ class TestEarlierStudies:
             )
             for b in (True, False)
         )
-        truth, dear = 100.0 ** GRID[:, 0], GRID[:, 0] >= 0.6
-        errors = [np.abs(np.log(predicted(study) / truth))[dear].mean() for study in (found, naive)]
-        assert predicted(found)[dear].min() > LIMIT
+        truth, costly = 100.0 ** GRID[:, 0], GRID[:, 0] >= 0.6
+        errors = [np.abs(np.log(predicted(study) / truth))[costly].mean() for study in (found, naive)]
+        assert predicted(found)[costly].min() > LIMIT
         assert errors[0] < 0.5 * errors[1]
 
     def test_files_keep_what_is_a_bound(self, tmp_path):

@@ -1,4 +1,4 @@
-"""What policies make of what is known about cost: against brute force over every configuration."""
+"""Policies use what is known about cost: checked against brute force over every configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import farthing as ft
 from farthing.history import History, units, values
-from farthing.policies.cost_models import described
+from farthing.policies.cost_models import task_features
 from farthing.policies.fits import value_model
 
 GRID = ft.Space(x=ft.Integer(0, 19), size=ft.Ordered([1, 3, 10, 30, 100, 300]), kind=ft.Choice(["a", "b", "c"]))
@@ -100,11 +100,11 @@ def test_contextual_ei_on_a_continuous_space_is_as_cheap_as_a_fine_grid():
         assert math.log(proposal.predicted_cost) <= c[e >= e.max() + math.log(0.5)].min() + 0.02
 
 
-@pytest.mark.parametrize("told", ["known", "prior"])
-def test_carbo_needs_no_points_to_learn_costs_that_are_known(told):
-    """Its cost-effective design begins with the first proposal, and goes on until an eighth of the budget is used."""
+@pytest.mark.parametrize("source", ["known", "prior"])
+def test_carbo_needs_no_points_to_learn_costs_that_are_known(source):
+    """Its cost-effective design begins with the first proposal, and continues until an eighth of the budget is used."""
     earlier = begun("sobol", 20, 0)
-    knowledge = {"known_cost": known} if told == "known" else {"cost_prior": ft.CostPrior.from_studies([earlier])}
+    knowledge = {"known_cost": known} if source == "known" else {"cost_prior": ft.CostPrior.from_studies([earlier])}
     study = ft.Study(GRID, ft.Budget(cost=4000.0), policy="carbo", seed=1, **knowledge)
     design = []
     while study.ledger.fraction < 1 / 8 and len(design) < 12:
@@ -151,11 +151,11 @@ def cost_anywhere(config: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("name", SPACES)
-@pytest.mark.parametrize("told", ["known_cost", "cost_features", "cost_prior"])
+@pytest.mark.parametrize("argument", ["known_cost", "cost_features", "cost_prior"])
 @pytest.mark.parametrize("policy", ["auto", "cei"])
-def test_every_kind_of_space_works(name, told, policy):
+def test_every_kind_of_space_works(name, argument, policy):
     space = SPACES[name]
-    if told == "cost_prior":
+    if argument == "cost_prior":
         earlier = ft.Study(space, "8 evaluations", policy="sobol", seed=9)
         for _ in range(8):
             proposal = earlier.ask()
@@ -163,7 +163,7 @@ def test_every_kind_of_space_works(name, told, policy):
         given: Any = ft.CostPrior.from_studies([earlier])
     else:
         given = cost_anywhere
-    study = ft.Study(space, ft.Budget(cost=120.0), policy=policy, seed=0, maximize=True, **{told: given})
+    study = ft.Study(space, ft.Budget(cost=120.0), policy=policy, seed=0, maximize=True, **{argument: given})
     while study.ended is None and study.count() < 7:
         proposal = study.ask()
         if proposal.trial == 2:
@@ -171,7 +171,7 @@ def test_every_kind_of_space_works(name, told, policy):
         else:
             study.tell(proposal, value=-config_value(proposal.config), cost=cost_anywhere(proposal.config))
     assert all(p is None or p > 0.0 for p in (trial.predicted_cost for trial in study.trials))
-    if told == "known_cost":
+    if argument == "known_cost":
         assert study.trials[-1].predicted_cost == pytest.approx(cost_anywhere(study.trials[-1].config))
 
 
@@ -181,10 +181,10 @@ def config_value(config: dict[str, Any]) -> float:
 
 def test_tasks_are_described_by_what_the_new_one_says_and_all_do():
     earlier = [{"rows": 9.0, "gpu": "A", "noise": -3.0}, {"rows": 99.0, "gpu": "B", "noise": 0.0, "columns": 7.0}]
-    M = described([*earlier, {"gpu": "A", "columns": 7.0, "noise": 3.0, "rows": 999.0}])
+    M = task_features([*earlier, {"gpu": "A", "columns": 7.0, "noise": 3.0, "rows": 999.0}])
     np.testing.assert_allclose(M[:, :2], [[1, 0], [0, 1], [1, 0]])
     np.testing.assert_allclose(M[:, 2], [-np.log(4), 0, np.log(4)])
     np.testing.assert_allclose(M[:, 3], np.log([10, 100, 1000]))
     assert M.shape == (3, 4)
-    assert described([*earlier, {}]).shape == (3, 0)
-    assert described([{"rows": 5.0}, {"rows": "many"}]).shape == (2, 0)
+    assert task_features([*earlier, {}]).shape == (3, 0)
+    assert task_features([{"rows": 5.0}, {"rows": "many"}]).shape == (2, 0)

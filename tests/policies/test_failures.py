@@ -15,7 +15,7 @@ from farthing.history.trials import Trials
 from farthing.policies import BY_NAME
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model
-from farthing.policies.fits import Models, models_of, success_model
+from farthing.policies.fits import FittedModels, success_model
 from farthing.trial import Config, EndedBy, Outcome, Status
 from histories import asked, ended
 
@@ -60,7 +60,7 @@ def test_a_ball_of_crashes_next_to_the_optimum_is_avoided_and_the_optimum_found(
 
 
 def history_of(outcomes: list[Outcome | None], space: ft.Space = SPACE, seed: int = 3) -> History:
-    """Trials at random points that ended as told; None is still running."""
+    """Trials at random points with these outcomes; None is still running."""
     rng, history = np.random.default_rng(seed), History(11)
     for number, outcome in enumerate(outcomes):
         config = space.decode(rng.random(len(space)))
@@ -78,10 +78,10 @@ def failed(status: Status = Status.FAILED, error: str = "boom") -> Outcome:
     return Outcome(status, cost=1.0, error=error)
 
 
-def models(history: History) -> Models:
+def models(history: History) -> FittedModels:
     ledger = Ledger(ft.Budget(evaluations=100))
     rng = np.random.default_rng(0)
-    return models_of(SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
+    return FittedModels.of(SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
 
 
 def test_failed_trials_never_alter_the_model_of_the_value():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import farthing as ft
-from farthing.policies.cost_models import STEP, OfConfigs
+from farthing.policies.cost_models import STEP, CostOfConfig
 from strategies import spaces_with_rows
 
 BOOSTER = ft.Space(
@@ -61,7 +61,7 @@ def law(configs):
     return np.array(mean), np.array(variance)
 
 
-MODEL = OfConfigs(BOOSTER, law)
+MODEL = CostOfConfig(BOOSTER, law)
 
 
 def test_a_function_of_configurations_is_read_through_features():
@@ -114,7 +114,7 @@ def test_a_function_is_not_asked_about_what_the_space_forbids():
         assert all(c["b"] > c["a"] for c in configs)
         return np.log([c["b"] - c["a"] for c in configs]), np.ones(len(configs))
 
-    model = OfConfigs(space, gap)
+    model = CostOfConfig(space, gap)
     X = np.array([[0.2, 0.7], [0.7, 0.2], [0.1, 0.2], [0.3, 0.3 + STEP / 2]])
     mean, variance, mean_slope, _ = model.predict_with_gradient(X)
     np.testing.assert_allclose(mean[[0, 2]], np.log([0.5, 0.1]))

@@ -11,7 +11,7 @@ from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
 from farthing.cli.formatting import config_text, table
 from farthing.errors import InvalidArgument
-from farthing.policies import from_description
+from farthing.policies import policy_from_json
 from farthing.policies.pareto import front_of
 from farthing.record.reader import StudyFile
 
@@ -19,8 +19,8 @@ from farthing.record.reader import StudyFile
 def _front(study: StudyFile, trial: int | None) -> Front:
     """Now, or when that trial was proposed."""
     try:
-        policy = from_description(study.record.settings.policy)
-    except (InvalidArgument, TypeError):  # of the user's own
+        policy = policy_from_json(study.record.settings.policy)
+    except InvalidArgument:  # of the user's own
         policy = None
     return front_of(study.record, trial, policy)
 

@@ -1,10 +1,12 @@
-"""The policies by name."""
+"""The policies by name: a new one is added to `BY_NAME`. `protocol.py` says what a policy is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from farthing.checks import refuse
 from farthing.errors import InvalidArgument
 from farthing.policies.auto import Auto
 from farthing.policies.bapi import BAPI
@@ -14,7 +16,7 @@ from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.fits import recommend
-from farthing.policies.protocol import Policy, decide, describe
+from farthing.policies.protocol import Policy, decide, policy_as_json
 from farthing.policies.sampling import Random, Sobol
 
 __all__ = [
@@ -31,8 +33,8 @@ __all__ = [
     "Random",
     "Sobol",
     "decide",
-    "describe",
-    "from_description",
+    "policy_as_json",
+    "policy_from_json",
     "policy_of",
     "recommend",
 ]
@@ -43,26 +45,31 @@ BY_NAME: Mapping[str, type[Policy]] = {
 
 
 def policy_of(policy: str | Policy) -> Policy:
-    """A policy object as it is, or the one of that name with its default options.
+    """A policy object as it is, or the policy of that name with its default options.
 
     >>> policy_of("ei")
     EI(initial=None)
     """
-    if isinstance(policy, str):
-        if policy not in BY_NAME:
-            raise InvalidArgument(f"policy: no policy is called {policy!r}; there are {', '.join(BY_NAME)}")
+    if isinstance(policy, str) and policy in BY_NAME:
         return BY_NAME[policy]()
     if not hasattr(policy, "propose") or isinstance(policy, type):
-        raise InvalidArgument(
-            f"policy: expected one of {', '.join(BY_NAME)} or an object such as policies.EI(), got {policy!r}"
-        )
-    return policy
+        refuse("policy", f"one of {', '.join(BY_NAME)}, or an object such as policies.EI()", policy)
+    return policy  # type: ignore[return-value]  # a str has no `propose`
 
 
-def from_description(description: Mapping[str, Any]) -> Policy:
-    """The policy that `describe` described."""
-    options = dict(description)
-    name = options.pop("name")
+def policy_from_json(stored: Mapping[str, Any]) -> Policy:
+    """The policy that `policy_as_json` stored.
+
+    >>> policy_from_json({"name": "cei", "tradeoff": 0.5})
+    CEI(tradeoff=0.5, initial=5)
+    """
+    options = dict(stored)
+    name = options.pop("name", None)
     if name not in BY_NAME:
-        raise InvalidArgument(f"policy: {name!r} is not one of Farthing's own; pass policy= when resuming")
-    return BY_NAME[name](**options)
+        raise InvalidArgument(f"policy: {name!r} is not a policy of Farthing; pass policy= when resuming")
+    kind: Any = BY_NAME[name]
+    unknown = options.keys() - {f.name for f in fields(kind)}
+    if unknown:
+        raise InvalidArgument(f"policy: {name} has no option {', '.join(map(repr, sorted(unknown)))}")
+    policy: Policy = kind(**options)
+    return policy

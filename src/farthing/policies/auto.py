@@ -1,8 +1,8 @@
-"""Policy `auto`: the one of Farthing's own that suits the objective and the budget.
+"""Policy `auto`: picks the policy that suits the objective and the budget.
 
-Where cost is what is limited: for learners that train step by step, the better of `bapi` and `bopt` on
-`make bench-bapi`; else the best of the cost-aware policies on `make bench-blackbox`. Where only evaluations are counted
-each costs one of them, whatever it takes, and expected improvement alone says which is worth it.
+Where cost is limited: for learners that train step by step, the better of `bapi` and `bopt` on `make bench-bapi`; else
+the best of the cost-aware policies on `make bench-blackbox`. Where only evaluations are counted, all cost the same, and
+expected improvement alone decides.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from farthing.trial import Decision, Proposal, Status
 
 @dataclass(frozen=True)
 class Auto:
-    """For a budget of cost `bapi`, if training goes step by step, else `carbo`; `ei` for a count of evaluations."""
+    """For a budget of cost: `bapi` if training goes step by step, else `carbo`. For a number of evaluations: `ei`."""
 
     name: ClassVar[str] = "auto"
-    needs_steps: ClassVar[bool] = False  # plain functions are welcome
+    needs_steps: ClassVar[bool] = False  # plain functions are accepted
 
     def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
         """The policy that proposes."""
@@ -44,13 +44,13 @@ class Auto:
     def decide(
         self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
     ) -> Decision:
-        """As the policy that proposes does."""
+        """As decided by the policy that proposes."""
         policy = self.chosen(history, ledger)
         return policy.decide(space, history, ledger, trial, rng) if isinstance(policy, BAPI) else Decision.CONTINUE
 
 
 def trains_in_steps(history: History) -> bool:
-    """Whether trials are trainings whose length is known: not where the first ended without a step."""
+    """Whether trials train step by step and max_steps is known: not if the first complete one reported no step."""
     if history.max_steps is None:
         return False
     first = next((trial for trial in history.trials if trial.status is Status.COMPLETE), None)

@@ -1,7 +1,7 @@
-"""Configurations that were not tried before: what every policy may propose.
+"""Candidates: the configurations that a policy may still propose.
 
-A configuration is taken when a trial has it, whatever became of that trial. `FreshSpace` is the space without the
-taken and the forbidden ones, as the acquisition's maximiser sees it.
+A configuration is taken once a trial has it, however that trial ended. `FreshSpace` is the space without the taken and
+the forbidden ones. It is the domain of the acquisition's maximiser, and hands out configurations by `claim`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from farthing.numerics.arrays import Array, Mask
 from farthing.space import Real, Space
 from farthing.trial import Config
 
-LISTABLE = 2_000  # a space of at most so many configurations is searched by listing it
-RANDOM_TRIES = 4_096  # before a finite space is walked through
+ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
+LISTABLE = 2_000  # configurations of a finite space up to which all are listed and scored: about one pool of the search
+RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would be slow in a large one
 
 
 class Taken:
-    """Keys of configurations: those of a history, and more as they are claimed. The history's are not copied."""
+    """Keys of taken configurations: those of a history, which are not copied, and those claimed since."""
 
     def __init__(self, history: History) -> None:
         self._before, self._claimed = history.taken, set[Hashable]()
@@ -34,14 +35,14 @@ class Taken:
 
 
 class FreshSpace:
-    """The space less what is taken; grows as proposals are made."""
+    """The space without what is taken; every proposal takes one more."""
 
     def __init__(self, space: Space, history: History) -> None:
         self.space = space
         self.taken = Taken(history)
         self._condition: Callable[[Array], Mask] | None = None
-        # With a continuous coordinate that is always active two points never coincide but in a corner, and the last
-        # check of `claim` sees to those: looking up hundreds of keys per suggestion would be waste.
+        # With a continuous coordinate that is always active, two points coincide only in a corner. `claim` checks
+        # those, so that `admissible` need not look up hundreds of keys per suggestion.
         self._never_coincides = any(isinstance(p, Real) and not p.when for p in space.params.values())
 
     @property
@@ -61,7 +62,7 @@ class FreshSpace:
         return self.space.neighbours(u)
 
     def where(self, condition: Callable[[Array], Mask]) -> FreshSpace:
-        """The same space, only where a condition on features holds; what one takes is taken in both."""
+        """The same space, restricted to where a condition on features holds. What is taken in one is taken in both."""
         narrower = copy(self)
         narrower._condition = condition
         return narrower
@@ -89,7 +90,7 @@ class FreshSpace:
         return config if config is not None else self.claim_any(rng)
 
     def claim_any(self, rng: np.random.Generator) -> Config | None:
-        """Any fresh configuration, None when there is none left."""
+        """Any fresh configuration, None if there are none left."""
         config = self.claim(rng.random(len(self.levels)) for _ in range(RANDOM_TRIES))
         if config is None and self.space.size is not None:
             config = next((c for c in self.space.enumerate() if self._take(c)), None)

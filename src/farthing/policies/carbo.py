@@ -12,18 +12,20 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.errors import InvalidArgument
+from farthing.checks import number, whole_number
 from farthing.history import History
-from farthing.policies.cheap_design import cheap_design
 from farthing.policies.ei_alpha import cooled
-from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
+from farthing.policies.fits import FittedModels
+from farthing.policies.initial_design import WARM_UP, cost_effective_design
+from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
+from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
 
 @dataclass(frozen=True)
-class CArBO(Weighing):
-    """`initial` points warm the cost model; the design may use `design_share` of the budget, those included;
+class CArBO(CostWeighted):
+    """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included;
     alpha cools from 1 to `floor`."""
 
     name: ClassVar[str] = "carbo"
@@ -32,21 +34,20 @@ class CArBO(Weighing):
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        check_initial(self.name, self.initial)
-        for option in ("design_share", "floor"):
-            if not 0.0 <= getattr(self, option) <= 1.0:
-                raise InvalidArgument(f"carbo: {option} must be from 0 to 1, got {getattr(self, option)!r}")
+        settle_option(self, "initial", whole_number, least=1)
+        settle_option(self, "design_share", number, least=0.0, most=1.0)
+        settle_option(self, "floor", number, least=0.0, most=1.0)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
         if warmed and ledger.fraction < self.design_share:
-            proposals = cheap_design(space, history, n, rng)
+            proposals = cost_effective_design(space, history, n, rng)
             if proposals:
                 return proposals
         return super().propose(space, history, ledger, n, rng)
 
-    def pick(self, models: Models) -> Pick:
+    def rank(self, models: FittedModels) -> RankingWithReason:
         alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)
-        return per_cost(models, alpha)
+        return rank_per_cost(models, alpha)

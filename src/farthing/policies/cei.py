@@ -6,28 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from farthing.acquisitions.cost import contextual
-from farthing.errors import InvalidArgument
-from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial
-
-TRADEOFF = 0.65
+from farthing.checks import number, whole_number
+from farthing.policies.fits import FittedModels
+from farthing.policies.initial_design import WARM_UP
+from farthing.policies.model_based import CostWeighted, RankingWithReason
+from farthing.policies.protocol import settle_option
 
 
 @dataclass(frozen=True)
-class CEI(Weighing):
+class CEI(CostWeighted):
     """The cheapest point whose EI is at least (1 - tradeoff) of the best: 0 is EI, 1 the cheapest of all."""
 
     name: ClassVar[str] = "cei"
-    tradeoff: float = TRADEOFF
+    tradeoff: float = 0.65  # the best of the values tried in docs/blackbox.md
     initial: int = WARM_UP
 
     def __post_init__(self) -> None:
-        check_initial(self.name, self.initial)
-        if not 0.0 <= self.tradeoff <= 1.0:
-            raise InvalidArgument(f"cei: tradeoff must be from 0 to 1, got {self.tradeoff!r}")
+        settle_option(self, "tradeoff", number, least=0.0, most=1.0)
+        settle_option(self, "initial", whole_number, least=1)
 
-    def pick(self, models: Models) -> Pick:
+    def rank(self, models: FittedModels) -> RankingWithReason:
         found = models.by_improvement()
         if models.log_cost is None:
-            return found, "largest expected improvement, no cost known yet"
+            return RankingWithReason(found, "largest expected improvement, no cost known yet")
         chosen = contextual(models.improvement, models.log_cost, models.domain, found, self.tradeoff)
-        return chosen, f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"
+        reason = f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"
+        return RankingWithReason(chosen, reason)

@@ -1,7 +1,7 @@
-"""The model of cost that a policy sees: from what was told beforehand and from every trial whose cost is known.
+"""The model of cost that a policy sees: from what the user knows beforehand and from every trial with a known cost.
 
-What a trial spent that was cut short, or is still running, is a bound: complete, it costs more. Bounds are raised to
-what the other trials make of them before any model is fitted (`surrogates.censored`).
+What a trial spent that was cut short, or is still running, is a lower bound: complete, it would cost more. Bounds are
+raised to what the other trials imply before any model is fitted (`surrogates.cost.censored`).
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from farthing.surrogates.cost import lines as linear_cost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status
 
-CostModelOf = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
+# Fits a model of log cost to a history, and says what to store for the next fit; None without any known cost.
+CostModelFit = Callable[[Space, History], tuple[CostModel | None, dict[str, Any]]]
 
-KNOWN_SPREAD = 0.01  # standard deviation of the log of a cost that is known: no meter is better
-NOTHING = 1e-12  # what a known cost of zero counts as
-STEP = 1e-4  # of the unit cube, in a difference quotient
+KNOWN_SPREAD = 0.01  # standard deviation of the log of a known cost: no meter is more exact
+LEAST_COST = 1e-300  # keeps the log of a predicted cost of zero finite, below any that is measured
+ZERO_COST = 1e-12  # stands for a known cost of zero, whose log would be infinite
+STEP = 1e-4  # of the unit cube, in a difference quotient: large against rounding, small against any feature
 
 
 def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
-    """The known cost; else the average of models that predicts best, on the prior if there is one. And its state."""
+    """The known cost, else the average of models that predicts best, on top of a prior if there is one; and its fit."""
     knowledge = history.cost_knowledge
     if knowledge.known is not None:
-        return OfConfigs(space, _known(knowledge)), {}
+        return CostOfConfig(space, _known_law(knowledge)), {}
     prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
     if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
     strength = 0.0 if prior is None else prior.level_strength
     X, b = _log_costs(space, history, prior, strength)
-    own = None if knowledge.features is None else Counted.of(space, history.costed, b, knowledge)
+    own = None if knowledge.features is None else CostFromCounts.of(space, history.costed, b, knowledge)
     stored = history.fits.get("cost")
     chosen = cost_choice.choose(
         X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
@@ -49,7 +51,7 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
 
 
 def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
-    """The plainest model, for policies that only show a cost and do not weigh it."""
+    """The simplest model, for policies that only show a cost and do not choose by it."""
     knowledge = history.cost_knowledge
     if knowledge.speaks_at_once or knowledge.features is not None:
         return chosen_cost_model(space, history)
@@ -74,7 +76,7 @@ def _costs(trials: Sequence[TrackedTrial]) -> Array:
 
 
 def _bounds(trials: Sequence[TrackedTrial]) -> Mask:
-    """Whose cost is only what was spent so far: also that of a running one, which has reported steps or runs again."""
+    """Whose cost is only what was spent so far: a running trial counts too, if it reported steps or was resumed."""
     return np.array([trial.censored or trial.status is Status.RUNNING for trial in trials], dtype=np.bool_)
 
 
@@ -93,11 +95,11 @@ def _raised(
 
 
 @dataclass(frozen=True, eq=False)
-class OfConfigs(CostModel):
-    """A function of configurations as a model of features: slopes along continuous columns by differences.
+class CostOfConfig(CostModel):
+    """A function of configurations as a model of features, with slopes along continuous columns by differences.
 
-    The search looks at forbidden configurations too, before it leaves them out. The function need not know them: it is
-    not called there, and they count as costing what the dearest of the others does.
+    The search looks at forbidden configurations too, before it leaves them out. The function is not called there; they
+    get the cost of the most expensive of the others.
     """
 
     space: Space
@@ -138,22 +140,22 @@ def _filled(part: Array) -> Array:
     return np.where(np.isnan(part), others.max() if len(others) else 0.0, part)
 
 
-def _known(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
+def _known_law(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
     def law(configs: Sequence[Config]) -> tuple[Array, Array]:
         cost = np.array([knowledge.cost_of(config) for config in configs])
-        return np.log(np.where(cost > 0.0, cost, NOTHING)), np.full(len(cost), KNOWN_SPREAD**2)
+        return np.log(np.where(cost > 0.0, cost, ZERO_COST)), np.full(len(cost), KNOWN_SPREAD**2)
 
     return law
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(OfConfigs):
+class CostFromCounts(CostOfConfig):
     """Cost as prices times what the user's `cost_features` counts."""
 
     fitted: flops.FlopCost
 
     @classmethod
-    def of(cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge) -> Counted:
+    def of(cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge) -> CostFromCounts:
         """From trials and their log costs b (n,), whose bounds are raised."""
         names = tuple(knowledge.counts_of(known[0].config))
         Phi = knowledge.features_of([trial.config for trial in known], names)
@@ -170,29 +172,29 @@ class Counted(OfConfigs):
 
 @lru_cache(maxsize=16)
 def _transferred(space: Space, prior: CostPrior, task: tuple[tuple[str, float | str], ...]) -> transfer.Transferred:
-    """What earlier studies say about this task; the same for every ask, so made once."""
+    """What earlier studies say about this task: the same at every ask, so computed once."""
     studies = prior.studies
     U = np.concatenate([earlier.U for earlier in studies])
     X, b = space.features(U), log_cost.logs(np.concatenate([earlier.costs for earlier in studies]))
     which = np.repeat(np.arange(len(studies)), [len(earlier.costs) for earlier in studies])
     for i, earlier in enumerate(studies):
         b[which == i] = _raised(space, X[which == i], b[which == i], earlier.bounds)
-    M = described([*(earlier.task for earlier in studies), dict(task)])
+    M = task_features([*(earlier.task for earlier in studies), dict(task)])
     return transfer.fit(X, b, which, space.groups, space.ratios, M[:-1], M[-1])
 
 
-def described(tasks: Sequence[Task]) -> Array:
-    """What all of the tasks say about themselves, (t, q): sizes as logs, a column for each text that occurs.
+def task_features(tasks: Sequence[Task]) -> Array:
+    """Features (t, q) of tasks, from what all of them state: sizes as logs, a column for each text that occurs.
 
-    >>> described([{"rows": 0, "gpu": "A"}, {"rows": 99, "gpu": "B", "columns": 3}]).round(2).tolist()
+    >>> task_features([{"rows": 0, "gpu": "A"}, {"rows": 99, "gpu": "B", "columns": 3}]).round(2).tolist()
     [[0.0, 1.0, 0.0], [4.61, 0.0, 1.0]]
     """
     columns = []
     for name in tasks[-1]:
-        told = [task.get(name) for task in tasks]
-        numbers = [value for value in told if isinstance(value, int | float)]
+        stated = [task.get(name) for task in tasks]
+        numbers = [value for value in stated if isinstance(value, int | float)]
         if len(numbers) == len(tasks):
             columns.append(np.sign(numbers) * np.log1p(np.abs(numbers)))
-        elif all(isinstance(value, str) for value in told):
-            columns += [np.array([value == text for value in told], dtype=np.float64) for text in sorted(set(told))]  # type: ignore[type-var]
+        elif all(isinstance(value, str) for value in stated):
+            columns += [np.array([value == text for value in stated], dtype=np.float64) for text in sorted(set(stated))]  # type: ignore[type-var]
     return np.column_stack(columns) if columns else np.empty((len(tasks), 0))

@@ -1,7 +1,7 @@
-"""Policy `ei`: expected improvement under an exact Gaussian process, blind to cost.
+"""Policy `ei`: expected improvement under an exact Gaussian process, without regard to cost.
 
 A few points of a Sobol sequence, then the maximiser of log EI. Running trials enter as fantasies, so that several
-proposals at once, or workers side by side, spread out.
+proposals at once, or parallel workers, spread out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
+from farthing.checks import whole_number
 from farthing.history import History
 from farthing.policies.cost_models import linear_cost_model
-from farthing.policies.fits import Models, Pick, check_initial, design_size, propose_by
+from farthing.policies.fits import FittedModels
+from farthing.policies.initial_design import design_size
+from farthing.policies.model_based import RankingWithReason, propose_by_rank
+from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
@@ -27,13 +31,13 @@ class EI:
     initial: int | None = None
 
     def __post_init__(self) -> None:
-        check_initial(self.name, self.initial)
+        settle_option(self, "initial", whole_number, least=1, or_none=True)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         design = design_size(self.initial, space)
-        return propose_by(self.pick, design, space, history, ledger, n, rng, cost_model=linear_cost_model)
+        return propose_by_rank(self.rank, design, space, history, ledger, n, rng, cost_model=linear_cost_model)
 
-    def pick(self, models: Models) -> Pick:
-        return models.by_improvement(), "largest expected improvement"
+    def rank(self, models: FittedModels) -> RankingWithReason:
+        return RankingWithReason(models.by_improvement(), "largest expected improvement")

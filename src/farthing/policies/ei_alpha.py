@@ -1,7 +1,7 @@
 """Policies `ei_alpha`, `eipu` and `ei_cool`: expected improvement per cost^alpha (CEI, Eq. 1; CArBO, Eq. 4).
 
 alpha = 0 is EI, 1 is EI per unit cost. `ei_cool` begins with 1 and ends with 0 as the budget is used up:
-alpha = (tau - tau_k) / (tau - tau_init), tau_k what is spent, tau_init what the initial design was given.
+alpha = (tau - tau_k) / (tau - tau_init), tau_k what is spent, tau_init what the initial design used.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from farthing.budget import Ledger
-from farthing.errors import InvalidArgument
-from farthing.policies.fits import WARM_UP, Models, Pick, Weighing, check_initial, per_cost
+from farthing.checks import number, whole_number
+from farthing.policies.fits import FittedModels
+from farthing.policies.initial_design import WARM_UP
+from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
+from farthing.policies.protocol import settle_option
 
 
 @dataclass(frozen=True)
-class EIAlpha(Weighing):
+class EIAlpha(CostWeighted):
     """EI / cost^alpha with a fixed alpha of at least 0."""
 
     name: ClassVar[str] = "ei_alpha"
@@ -25,12 +26,11 @@ class EIAlpha(Weighing):
     initial: int = WARM_UP
 
     def __post_init__(self) -> None:
-        check_initial(self.name, self.initial)
-        if not 0.0 <= self.alpha < np.inf:
-            raise InvalidArgument(f"{self.name}: alpha must be a number of at least 0, got {self.alpha!r}")
+        settle_option(self, "alpha", number, least=0.0)
+        settle_option(self, "initial", whole_number, least=1)
 
-    def pick(self, models: Models) -> Pick:
-        return per_cost(models, self.alpha)
+    def rank(self, models: FittedModels) -> RankingWithReason:
+        return rank_per_cost(models, self.alpha)
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class EIpu(EIAlpha):
 
 
 @dataclass(frozen=True)
-class EICool(Weighing):
+class EICool(CostWeighted):
     """EI per cost^alpha with alpha cooling from 1 to 0 over the budget."""
 
     name: ClassVar[str] = "ei_cool"
     initial: int = WARM_UP
 
     def __post_init__(self) -> None:
-        check_initial(self.name, self.initial)
+        settle_option(self, "initial", whole_number, least=1)
 
-    def pick(self, models: Models) -> Pick:
-        return per_cost(models, cooled(models.ledger, models.design_share))
+    def rank(self, models: FittedModels) -> RankingWithReason:
+        return rank_per_cost(models, cooled(models.ledger, models.design_share))
 
 
 def cooled(ledger: Ledger, design_share: float) -> float:

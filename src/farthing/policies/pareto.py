@@ -1,7 +1,7 @@
 """The EI-cost front of a study, now and at earlier asks (CEI, Figures 1, 5 and 7).
 
 The state that an ask saw is the fold of the events before it, so an earlier front is computed as the one of now is. The
-picks are made by the policies themselves, each from the generator that its own ask would have been given.
+picks are made by the policies themselves, each from the generator that its own ask would have received.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cei import CEI
-from farthing.policies.cost_models import CostModelOf, chosen_cost_model
+from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
-from farthing.policies.fits import FEWEST_VALUES, Models, design_size, models_of
+from farthing.policies.fits import FEWEST_VALUES, FittedModels
+from farthing.policies.initial_design import design_size
 from farthing.policies.protocol import Policy
 from farthing.record.record import Record
 from farthing.space import Space
 
-Shown = EI | EIpu | EICool | CEI
+Compared = EI | EIpu | EICool | CEI
 
 CONTEXTUAL = "CEI"
-SHOWN: Mapping[str, Shown] = {"EI": EI(), "EIpu": EIpu(), "EI-cool": EICool(), CONTEXTUAL: CEI()}
+COMPARED: Mapping[str, Compared] = {"EI": EI(), "EIpu": EIpu(), "EI-cool": EICool(), CONTEXTUAL: CEI()}
 
 
 def front_of(record: Record, trial: int | None = None, policy: Policy | None = None) -> Front:
@@ -49,12 +50,12 @@ def front_at(
     ledger: Ledger,
     rng: np.random.Generator,
     policy: Policy | None = None,
-    cost_model: CostModelOf = chosen_cost_model,
+    cost_model: CostModelFit = chosen_cost_model,
 ) -> Front:
     """The front at a state, with what EI, EIpu, EI-cool and CEI would evaluate next.
 
-    A `policy` that is one of these four stands in its place with its own options. At the very end of a budget, where
-    the last trial is chosen for EI alone, the picks are those before that rule.
+    A `policy` of one of these four kinds replaces the default one, with its own options. At the very end of a budget,
+    where the last trial is chosen for EI alone, the picks are those before that rule.
     """
     return _front(_models(space, history, ledger, rng, policy, cost_model), policy)
 
@@ -65,7 +66,7 @@ def persistence_of(
     history: History,
     ledger: Ledger,
     rng: np.random.Generator,
-    cost_model: CostModelOf = chosen_cost_model,
+    cost_model: CostModelFit = chosen_cost_model,
 ) -> Persistence:
     """Where the points of an earlier front are at this state, and which are still on it."""
     models = _models(space, history, ledger, rng, None, cost_model)
@@ -74,49 +75,49 @@ def persistence_of(
 
 def _models(
     space: Space, history: History, ledger: Ledger, rng: np.random.Generator, policy: Policy | None,
-    cost_model: CostModelOf,
-) -> Models:  # fmt: skip
-    """All that the history says, if it says enough for a front."""
+    cost_model: CostModelFit,
+) -> FittedModels:  # fmt: skip
+    """The models of a state, if it knows enough for a front."""
     known = len(history.complete)
     if known < FEWEST_VALUES:
         raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, there are {known}")
     design = design_size(getattr(policy, "initial", None), space)
-    models = models_of(space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
+    models = FittedModels.of(space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
     if models.log_cost is None:
         raise NoTrial("pareto: a front needs the cost of at least 1 trial; tell(..., cost=...) gives it")
     return models
 
 
-def _front(models: Models, policy: Policy | None) -> Front:
+def _front(models: FittedModels, policy: Policy | None) -> Front:
     landscape = _landscape(models)
     U = candidates(landscape, lambda acquisition: _again(models).by(acquisition))
     U = U[[key not in models.fresh.taken for key in models.space.keys(U)]] if len(U) else U
     if not len(U):
         raise SpaceExhausted("pareto: there is no front, every allowed configuration was proposed")
-    found = {name: _first_fresh(models, shown) for name, shown in _shown(policy).items()}
+    found = {name: _first_fresh(models, compared) for name, compared in _compared(policy).items()}
     picked = {name: u for name, u in found.items() if u is not None}
     return front_among(landscape, U, picked, CONTEXTUAL)
 
 
-def _landscape(models: Models) -> Landscape:
+def _landscape(models: FittedModels) -> Landscape:
     assert models.log_cost is not None  # `_models` refuses
     return Landscape(models.improvement, models.log_cost, _again(models).domain)
 
 
-def _again(models: Models) -> Models:
-    """The models with a generator of their own: each search draws what a policy's only search would draw."""
+def _again(models: FittedModels) -> FittedModels:
+    """The models with a copy of their generator: each search draws what it would draw if it were the only one."""
     return replace(models, rng=deepcopy(models.rng))
 
 
-def _shown(policy: Policy | None) -> Mapping[str, Shown]:
-    """Who picks: the four, the study's own policy among them where it is one of them."""
-    if not isinstance(policy, Shown):
-        return SHOWN
-    return {name: policy if type(policy) is type(shown) else shown for name, shown in SHOWN.items()}
+def _compared(policy: Policy | None) -> Mapping[str, Compared]:
+    """The policies that pick: the four, with the study's own in the place of the default one of its kind."""
+    if not isinstance(policy, Compared):
+        return COMPARED
+    return {name: policy if type(policy) is type(default) else default for name, default in COMPARED.items()}
 
 
-def _first_fresh(models: Models, policy: Shown) -> Array | None:
-    """What a policy picks first (p,) of what was not tried before."""
-    ranking, _ = policy.pick(_again(models))
+def _first_fresh(models: FittedModels, policy: Compared) -> Array | None:
+    """The first candidate (p,) of a policy that was not tried before."""
+    ranking, _ = policy.rank(_again(models))
     space, taken = models.space, models.fresh.taken
     return next((u for u in ranking.U if space.key(space.decode(u)) not in taken), None)

@@ -1,18 +1,23 @@
 """What a policy is: a pure function from what is known to what to evaluate next.
 
 A policy learns nothing that cannot be rebuilt from the history: the same history, ledger and generator give the same
-proposals. Hyperparameters it found travel in `Proposal.fits` and come back through `History.fits`. Policies are frozen
-dataclasses whose fields are their options, so that a study file can name them.
+proposals. Hyperparameters it fitted travel in `Proposal.fits` and come back through `History.fits`. Policies are frozen
+dataclasses whose fields are their options, so that a study file can hold them.
+
+To add a policy, write a class with this protocol (`sampling.Random` is the shortest; `ei.EI` is the shortest with a
+model), check its options by `settle_option`, and add the class to `BY_NAME` in `policies/__init__.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from farthing.budget import Ledger
+from farthing.checks import optional, settle
 from farthing.history import History, TrackedTrial
 from farthing.space import Space
 from farthing.trial import Decision, Proposal
@@ -26,11 +31,11 @@ class Policy(Protocol):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        """At most n proposals: new trials, numbered from len(history.trials), or paused ones under their own number;
-        fewer when the space runs out.
+        """At most n proposals: new trials, numbered from len(history.trials), or paused ones under their own number.
+        There are fewer only when the space runs out.
 
         A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
-        a trial; see the function `decide`. It refuses plain functions, unless it says `needs_steps = False`.
+        a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`.
         """
         ...
 
@@ -38,22 +43,35 @@ class Policy(Protocol):
 def decide(
     policy: Policy, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
 ) -> Decision:
-    """What a policy makes of a run after one of its steps; one that does not say trains completely."""
-    own = getattr(policy, "decide", None)
-    return Decision.CONTINUE if own is None else Decision(own(space, history, ledger, trial, rng))
+    """What happens to a trial after one of its steps. A policy without a method `decide` always continues."""
+    method = getattr(policy, "decide", None)
+    return Decision.CONTINUE if method is None else Decision(method(space, history, ledger, trial, rng))
 
 
-def describe(policy: Any) -> dict[str, Any]:
-    """A policy's name and options, JSON-ready.
+def settle_option(policy: Any, option: str, check: Callable[..., Any], *, or_none: bool = False, **bounds: Any) -> None:
+    """Check one option in the `__post_init__` of a policy, and store what the check returned: np.int64(3) becomes 3.
+
+    >>> from farthing.policies import CEI
+    >>> CEI(tradeoff="a")
+    Traceback (most recent call last):
+    farthing.errors.InvalidArgument: cei: tradeoff: expected a number from 0 to 1, got 'a'
+    """
+    name, given = f"{policy.name}: {option}", getattr(policy, option)
+    checked = optional(check, name, given, **bounds) if or_none else check(name, given, **bounds)
+    settle(policy, **{option: checked})
+
+
+def policy_as_json(policy: Any) -> dict[str, Any]:
+    """A policy's name and options, JSON-ready. `policy_from_json` reads it.
 
     >>> from farthing.policies import EI
-    >>> describe(EI(initial=8))
+    >>> policy_as_json(EI(initial=8))
     {'name': 'ei', 'initial': 8}
     """
     return {"name": policy.name, **(_options(policy) if is_dataclass(policy) else {})}
 
 
-def _options(described: Any) -> dict[str, Any]:
-    """Fields by name; one that has options of its own is described in turn."""
-    given = {f.name: getattr(described, f.name) for f in fields(described)}
-    return {name: describe(value) if is_dataclass(value) else value for name, value in given.items()}
+def _options(policy: Any) -> dict[str, Any]:
+    """Options by name. An option that has options of its own becomes an object too."""
+    given = {f.name: getattr(policy, f.name) for f in fields(policy)}
+    return {name: policy_as_json(value) if is_dataclass(value) else value for name, value in given.items()}

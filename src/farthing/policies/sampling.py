@@ -1,4 +1,4 @@
-"""Policies that look at nothing: `random` and `sobol`."""
+"""Policies that ignore what was evaluated: `random` and `sobol`. `Random` is the shortest example of a policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.space import Space
 from farthing.trial import Config, Proposal
 
-SOBOL_AHEAD = 1_024  # points of the sequence that are looked at before giving up on it
+SOBOL_LOOKAHEAD = 1_024  # points searched for an untried one, before any configuration is drawn at random
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Sobol:
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         fresh = FreshSpace(space, history)
-        return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "next of the Sobol sequence")
+        return numbered(history, n, lambda i: next_of_design(fresh, history, i, rng), "next in the Sobol sequence")
 
 
 def numbered(history: History, n: int, draw: Callable[[int], Config | None], reason: str) -> list[Proposal]:
-    """Up to n proposals from `draw(trial number)`, ending at the first None."""
+    """Up to n proposals of configurations from `draw(trial number)`, until it returns None."""
     proposals: list[Proposal] = []
     for number in range(len(history.trials), len(history.trials) + n):
         config = draw(number)
@@ -59,14 +59,14 @@ def numbered(history: History, n: int, draw: Callable[[int], Config | None], rea
 def next_of_design(fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Config | None:
     """The configuration of the study's Sobol sequence for that trial, or the next fresh one after it.
 
-    The sequence belongs to the study's seed, not to the ask, so that all asks walk along one sequence.
+    The sequence depends on the study's seed and not on the ask, so that all asks follow one sequence.
     """
     return fresh.claim_or_any(_sequence(history.seed, number, len(fresh.levels)), rng)
 
 
 def _sequence(seed: int, first: int, p: int) -> Iterator[Array]:
     """Points first, first + 1, ... of the sequence, drawn in doubling blocks."""
-    end = first + SOBOL_AHEAD
+    end = first + SOBOL_LOOKAHEAD
     count = max(16, first + 1)
     while first < end:
         block = sobol(count, p, np.random.default_rng(seed))

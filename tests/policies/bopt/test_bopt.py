@@ -11,9 +11,9 @@ import pytest
 import farthing as ft
 from farthing.acquisitions.confidence import width
 from farthing.errors import InvalidArgument
-from farthing.policies import BOPT, describe, from_description
-from farthing.policies.bopt.levels import Share
+from farthing.policies import BOPT, policy_as_json, policy_from_json
 from farthing.policies.bopt.policy import PAPER
+from farthing.policies.bopt.stopping import Share
 from farthing.surrogates.two_fidelity import model as two_fidelity
 
 SPACE = ft.Space(rate=ft.Real(1e-3, 1.0, log=True), units=ft.Integer(1, 32, log=True), drop=ft.Real(0.0, 0.5))
@@ -196,7 +196,7 @@ def test_several_at_once_are_different():
 
 def test_a_file_holds_it_with_its_rules(tmp_path):
     policy = BOPT(s=2, fast_ends=FIFTH, ends=None)
-    assert from_description(describe(policy)) == policy
+    assert policy_from_json(policy_as_json(policy)) == policy
     path = tmp_path / "study.db"
     studied(policy, cost=100.0, storage=path).close()
     with ft.Study.resume(path) as study:

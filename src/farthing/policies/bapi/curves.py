@@ -1,4 +1,4 @@
-"""Training curves of a study as a model sees them, and what their steps cost.
+"""Training curves of a study as a model sees them.
 
 Symbols: t_max steps of a complete training; y the running best of the values reported, warped (surrogates/outputs.py).
 """
@@ -6,17 +6,14 @@ Symbols: t_max steps of a complete training; y the running best of the values re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.history import History, TrackedTrial, units
-from farthing.numerics.arrays import Array
+from farthing.numerics.arrays import Array, Ints
+from farthing.policies.candidates import ANCHORS
 from farthing.space import Space
-from farthing.surrogates import gp
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import log_cost
 from farthing.surrogates.curves import kernels as curve_kernels
 from farthing.surrogates.curves import monotone
 from farthing.surrogates.curves.gp import Hyperparameters
@@ -24,18 +21,19 @@ from farthing.surrogates.curves.kernels import TimeKernel
 from farthing.surrogates.curves.monotone import Curves, Paths
 from farthing.surrogates.outputs import Warp
 
-POINTS = 3  # of a curve that enter the data
-GAP_SHARE = 0.05  # of the way from the median of the values seen to the best: what eps is by default
+CurvePoints: TypeAlias = Literal["variance", "last"]
+
+POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
+GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
 FEWEST = 2  # curves, below which there is nothing to model
-ANCHORS = 3
-MOST_VARIANCE = 2.0  # of log cost: what is less certain than by a factor of four is not thought to cost more for it
+JITTER = 1e-6  # of the variance, added to the diagonal since neighbouring steps are nearly the same to a solver
 
 
 class CurveOptions(Protocol):
     """What a policy says about its model of curves."""
 
     @property
-    def points(self) -> Literal["variance", "last"]: ...
+    def points(self) -> CurvePoints: ...
     @property
     def kernel(self) -> TimeKernel: ...
     @property
@@ -46,9 +44,9 @@ class CurveOptions(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TrainingCurves:
-    """All curves, fitted."""
+    """The model of all curves, fitted."""
 
-    curves: Curves
+    model: Curves
     warp: Warp
     t_max: int
     best: float  # warped
@@ -71,7 +69,7 @@ class TrainingCurves:
         steps = [chosen_steps(len(trial.curve), t_max, options, warm) for trial in trained]
         X = space.features(units(trained, len(space)))
         y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trained, steps, strict=True)])
-        curves = monotone.fit(
+        model = monotone.fit(
             np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), warp(y),
             space.groups, t_max=float(t_max), kernel=options.kernel, warm=warm, rng=rng, watched=options.monotone,
         )  # fmt: skip
@@ -79,11 +77,11 @@ class TrainingCurves:
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
         best = float(warp(np.array([ends.min()]))[0])
-        return cls(curves, warp, t_max, best, eps, anchors)
+        return cls(model, warp, t_max, best, eps, anchors)
 
     @property
     def paths(self) -> Paths:
-        return self.curves.paths
+        return self.model.paths
 
     def stops(self, X: Array) -> Array:
         """The smallest steps (c,) with mu(x, t) - mu(x, t_max) <= eps at X (c, f), by bisection (Eq. 8)."""
@@ -102,10 +100,11 @@ class TrainingCurves:
         return self.warp.inverse(self.paths.at(X, t).moments()[0])
 
 
-def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> NDArray[np.intp]:
+def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> Ints:
     """Which steps of a curve enter the data: the last, and where the process is least certain given those chosen.
 
-    By the kernel over time alone, since the others of a curve say most about it; what the last fit found, or its prior.
+    Judged by the kernel over time alone, since points of the same curve say most about each other: with the
+    hyperparameters of the last fit, or their prior means.
     """
     if options.points == "last" or length == 1:
         return np.array([length], dtype=np.intp)
@@ -116,7 +115,7 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
     K = curve_kernels.covariance(options.kernel, phi, t, value, t, value)
     chosen = [length - 1]
     while len(chosen) < min(POINTS, length):
-        among = K[np.ix_(chosen, chosen)] + 1e-6 * K[0, 0] * np.eye(len(chosen))
+        among = K[np.ix_(chosen, chosen)] + JITTER * K[0, 0] * np.eye(len(chosen))
         left = np.diag(K) - np.einsum("ij,ij->j", K[chosen], np.linalg.solve(among, K[chosen]))
         left[chosen] = -np.inf
         chosen.append(int(np.argmax(left)))
@@ -125,61 +124,3 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
 
 def _running_best(trial: TrackedTrial) -> Array:
     return np.minimum.accumulate(np.array(trial.curve.values, dtype=np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class RunCosts:
-    """What a step costs: every step of one configuration alike, priced by the steps it has had."""
-
-    model: log_cost.CostModel | None
-    fits: dict[str, Any]
-
-    @classmethod
-    def of(cls, kind: Literal["lines", "process"], space: Space, history: History) -> RunCosts:
-        priced = [trial for trial in history.trials if _per_step(trial) is not None]
-        if not priced:
-            return cls(None, {})
-        X = space.features(units(priced, len(space)))
-        slopes = np.array([_per_step(trial) for trial in priced], dtype=np.float64)
-        if kind == "process":
-            return cls(LinearInSteps.of(X, slopes, space), {})
-        b = log_cost.logs(slopes)
-        chosen = cost_choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"))
-        return cls(chosen.model, {"step_cost": chosen.state})
-
-    def log_per_step(self, X: Array) -> Array:
-        """log of the mean cost (c,) at X (c, f), which for an uncertain one lies above its median; 0 while nothing is
-        known."""
-        if self.model is None:
-            return np.zeros(len(X))
-        mean, variance = self.model.predict(X)
-        return np.asarray(mean + 0.5 * np.minimum(variance, MOST_VARIANCE))
-
-    def log_per_step_of(self, trial: TrackedTrial) -> float:
-        own = _per_step(trial)
-        return 0.0 if self.model is None or not own else float(np.log(own))
-
-
-def _per_step(trial: TrackedTrial) -> float | None:
-    """Mean cost of the steps of a trial, None where it has none."""
-    known = [cost for cost in trial.curve.costs if cost is not None]
-    return float(np.mean(known)) if known else None
-
-
-@dataclass(frozen=True, eq=False)
-class LinearInSteps(log_cost.CostModel):
-    """BAPI's own: a process over x times a line through 0 over t, which is a process on the cost of a step."""
-
-    process: gp.GP
-    least: float  # the smallest cost seen
-
-    @classmethod
-    def of(cls, X: Array, slopes: Array, space: Space) -> LinearInSteps:
-        positive = slopes[slopes > 0.0]
-        return cls(gp.fit(X, slopes, space.groups), 0.1 * float(positive.min()) if len(positive) else 1e-12)
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) of the log, by the first terms of its series."""
-        mean, variance = self.process.predict(X)
-        held = np.maximum(mean, self.least)
-        return np.log(held), variance / held**2

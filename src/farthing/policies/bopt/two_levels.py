@@ -1,4 +1,4 @@
-"""Trials at two levels of training, and what they say together: scale, joint surrogate, costs of the levels.
+"""What runs at two levels of training say together: one scale, and the joint surrogate of both levels.
 
 Symbols: y_e the value when the fast period of a training ended, y_c that of the complete training.
 """
@@ -12,51 +12,25 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from farthing.history import TrackedTrial, units
+from farthing.history import units
 from farthing.numerics.arrays import Array
+from farthing.policies.bopt.training_run import TrainingRun, ValueIs
 from farthing.space import Space
 from farthing.surrogates.cost import choice as cost_choice
 from farthing.surrogates.cost import log_cost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.two_fidelity import model as two_fidelity
-from farthing.trial import Status
 
-Level: TypeAlias = Literal["best", "last"]
+SurrogateKind: TypeAlias = Literal["tgp", "dgp"]
+BiasKind: TypeAlias = Literal["truncated", "lognormal"]
 
-TAME = 3.0  # interquartile ranges above the upper quartile at which a value is cut: diverged runs say no more than bad
-
-
-@dataclass(frozen=True)
-class Run:
-    """A trial at its levels."""
-
-    trial: TrackedTrial
-    fast: float  # y_e
-    complete: float | None  # y_c
-    fast_cost: float | None
-    complete_cost: float | None  # of the rest, after the fast period
-
-    @classmethod
-    def of(cls, trial: TrackedTrial, step: int | None, level: Level) -> Run | None:
-        """From the step at which its fast period ended; None while that lasts. What was told without any report has had
-        both levels."""
-        if trial.status is Status.COMPLETE and not len(trial.curve) and trial.value is not None:
-            return cls(trial, trial.value, trial.value, trial.cost, None)
-        if step is None or step > len(trial.curve):
-            return None
-        ended = trial.status in (Status.COMPLETE, Status.STOPPED)
-        values, costs = np.array(trial.curve.values), [cost or 0.0 for cost in trial.curve.costs]
-        at = _best if level == "best" else _last
-        known = any(cost is not None for cost in trial.curve.costs)
-        return cls(
-            trial, at(values[:step]), at(values) if ended else None,
-            sum(costs[:step]) if known else None, sum(costs[step:]) if known and ended else None,
-        )  # fmt: skip
+WORST = 3.0  # interquartile ranges above the upper quartile at which a value is cut: a diverged run is just bad
+LEAST_SPREAD = 1e-12  # of values divided by the largest: below, they differ only by rounding
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One affine map for the values of both levels, after a cut that tames diverged runs."""
+    """One affine map for the values of both levels, after a cut that limits diverged runs."""
 
     unit: float  # the largest size, divided by first so that nothing overflows
     cut: float
@@ -68,9 +42,9 @@ class Scale:
         unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
         z = values / unit
         low, middle, high = np.percentile(z, [25, 50, 75])
-        cut = float(high + TAME * (high - low)) if high > low else float(z.max())
+        cut = float(high + WORST * (high - low)) if high > low else float(z.max())
         spread = float(np.std(np.minimum(z, cut)))
-        return cls(unit, cut, float(middle), spread if spread > 1e-12 else 1.0)
+        return cls(unit, cut, float(middle), spread if spread > LEAST_SPREAD else 1.0)
 
     def __call__(self, values: Array) -> Array:
         return np.asarray((np.minimum(values / self.unit, self.cut) - self.centre) / self.spread)
@@ -83,44 +57,15 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class TwoLevels:
-    """What all runs say; made once per ask, whatever is proposed from it. Options as in `bopt`."""
+    """The joint surrogate of all runs, fitted at most once per ask. Options as in `bopt`."""
 
     space: Space
-    runs: list[Run]
-    max_steps: int | None
+    runs: list[TrainingRun]
     stored: dict[str, Any] | None  # hyperparameters of the last fit
-    surrogate: Literal["tgp", "dgp"]
-    bias: Literal["truncated", "lognormal"]
-    level: Level
+    surrogate: SurrogateKind
+    bias: BiasKind
+    value_is: ValueIs
     rho: float | None
-
-    def new_cost(self) -> float:
-        """What a new configuration costs to the end of its fast period: the median so far."""
-        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
-        return float(np.median(known)) if known else 0.0
-
-    def whole_cost(self) -> float:
-        """What a new configuration costs to the end of its complete training."""
-        return self.new_cost() * (1.0 + (self.rest_ratio or 0.0))
-
-    def rest_cost(self, run: Run) -> float:
-        """What a paused run costs from where it can go on to the end: what has to be trained again, and the rest in the
-        ratio of the levels' costs so far, before there is one at its own cost per step."""
-        trial, max_steps = run.trial, self.max_steps
-        costs = [cost or 0.0 for cost in trial.curve.costs]
-        if run.fast_cost is None or max_steps is None:
-            return 0.0
-        again = sum(costs[trial.kept_step :])
-        if self.rest_ratio is not None:
-            spent = sum(costs) - run.fast_cost
-            return again + max(self.rest_ratio * run.fast_cost - spent, 0.0)
-        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
-
-    @cached_property
-    def rest_ratio(self) -> float | None:
-        """Cost of what follows the fast period over that of the fast period."""
-        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
-        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
 
     @cached_property
     def _scale(self) -> Scale:
@@ -142,13 +87,13 @@ class TwoLevels:
             bias=self.bias, warm=warm,
         )  # fmt: skip
 
-    def features(self, runs: Sequence[Run]) -> Array:
+    def features(self, runs: Sequence[TrainingRun]) -> Array:
         return self.space.features(units([run.trial for run in runs], len(self.space)))
 
     def _bounds(self) -> tuple[float, float] | Literal["learned"]:
         if self.surrogate == "dgp" and self.bias == "truncated":
             return (-np.inf, np.inf)
-        if self.level == "last":
+        if self.value_is == "last":
             return "learned"
         lowest = min(run.fast if run.complete is None else run.complete for run in self.runs)
         return (-self._scale.reach if lowest >= 0.0 and self._scale.reach > 0.0 else -np.inf, 0.0)
@@ -169,13 +114,5 @@ class TwoLevels:
 
     @property
     def fits(self) -> dict[str, Any]:
-        """What was found, for the next ask to start from; nothing where no model was needed."""
+        """The fit, for the next ask to start from; nothing if no model was needed."""
         return {"bopt": self.model.hyperparameters.as_json()} if "model" in self.__dict__ else {}
-
-
-def _best(values: Array) -> float:
-    return float(values.min())
-
-
-def _last(values: Array) -> float:
-    return float(values[-1])

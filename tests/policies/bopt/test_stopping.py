@@ -1,4 +1,4 @@
-"""Where training curves end their levels: online, invariant, and where one would draw the line by hand."""
+"""Where stopping rules end training curves: online, invariant, and where one would draw the line by hand."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from farthing.errors import InvalidArgument
-from farthing.policies.bopt.levels import (
+from farthing.policies.bopt.stopping import (
     BY_NAME,
     COMPLETE,
     EIGHTY_PERCENT,
-    REAL,
     Converged,
     Elbow,
     Loss,
@@ -24,14 +23,17 @@ from farthing.policies.bopt.levels import (
     Quotient,
     Rises,
     Share,
-    elbows,
     ended,
-    fall_begins,
     first_end,
+    rule_of,
+)
+from farthing.policies.bopt.stopping.measures import (
+    REAL,
+    elbows,
+    fall_begins,
     generalization_loss,
     progress_quotient,
     real_improvement,
-    rule_of,
     successive_rises,
     training_progress,
 )
@@ -220,7 +222,7 @@ def test_progress_looks_at_training_values_while_all_are_reported():
 
 
 def test_quotient_ends_with_overfitting_and_falls_back_to_progress():
-    """Validation turns at step 30 while training goes on ever slower."""
+    """Validation turns at step 30 while training continues ever more slowly."""
     t = np.arange(1, 101)
     train = 0.5 + np.exp(-t / 10.0)
     values = train + 0.01 * np.maximum(t - 30, 0)
@@ -265,7 +267,7 @@ def test_many_chords_are_searched_in_blocks_as_one_by_one(monkeypatch):
     t = np.arange(5, 70)
     s = np.zeros_like(t)
     expected = elbows(m, s, t)
-    monkeypatch.setattr("farthing.policies.bopt.levels.BLOCK", 300)
+    monkeypatch.setattr("farthing.policies.bopt.stopping.measures.BLOCK", 300)
     np.testing.assert_array_equal(elbows(m, s, t), expected)
 
 
@@ -460,7 +462,7 @@ def test_other_names_are_refused_with_those_there_are(given):
     ],
 )
 def test_options_out_of_range_are_refused_by_name(kind, options):
-    with pytest.raises(InvalidArgument, match=f"{kind.name}: {next(iter(options))} must be"):
+    with pytest.raises(InvalidArgument, match=f"{kind.name}: {next(iter(options))}: expected a"):
         kind(**options)
 
 

@@ -1,0 +1,106 @@
+"""What a model-based policy proposes before it has models, and what of the budget that uses.
+
+Two designs: points of a Sobol sequence, and the cost-effective design (CArBO, Algorithm 1), which needs a cost model
+and takes cheap configurations far from those already tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from farthing.budget import Ledger
+from farthing.designs.cost_effective import distances, next_point
+from farthing.designs.filling import sobol
+from farthing.history import History, TrackedTrial, units
+from farthing.numerics.arrays import Array
+from farthing.policies.candidates import FreshSpace
+from farthing.policies.cost_models import CostModelFit, chosen_cost_model
+from farthing.policies.sampling import next_of_design, numbered
+from farthing.space import Space
+from farthing.surrogates.feasibility import Feasibility
+from farthing.trial import Config, Proposal
+
+WARM_UP = 5  # points before the first modelled one where cost matters: as in CArBO, and enough to fit a line
+LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
+CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
+SAME_LOG_COST = 1e-6  # log costs closer than this differ only by rounding
+
+
+def design_size(initial: int | None, space: Space) -> int:
+    """The number of points in the initial design: as given, else p + 2, from 4 to 16."""
+    return initial if initial is not None else min(max(len(space) + 2, 4), 16)
+
+
+def design_share(trials: Sequence[TrackedTrial], ledger: Ledger) -> float:
+    """tau_init / tau: the share of the budget that the trials of the initial design have used."""
+    limits = ledger.budget.limits
+    shares = [len(trials) / limits["evaluations"]] if "evaluations" in limits else [0.0]
+    if ledger.unit in limits:
+        shares.append(sum(trial.cost or 0.0 for trial in trials) / limits[ledger.unit])
+    return min(max(shares), 1.0)
+
+
+# -- points of a Sobol sequence ----------------------------------------------------------------------------------------
+
+
+def sobol_design(
+    space: Space, fresh: FreshSpace, history: History, success: Feasibility | None, n: int, rng: np.random.Generator,
+    cost_model: CostModelFit,
+) -> list[Proposal]:  # fmt: skip
+    """The next n points of the study's Sobol sequence, likely to succeed; with costs where those are known already."""
+    drawn = numbered(history, n, lambda i: _next_likely(space, fresh, history, success, i, rng), "initial design")
+    if not history.cost_knowledge.speaks_at_once or not drawn:
+        return drawn
+    log_cost, fits = cost_model(space, history)
+    assert log_cost is not None  # it speaks at once
+    costs = np.exp(log_cost.mean_at(space.features(space.encode_many(p.config for p in drawn))))
+    return [replace(p, predicted_cost=float(c), fits=fits) for p, c in zip(drawn, costs, strict=True)]
+
+
+def _next_likely(
+    space: Space, fresh: FreshSpace, history: History, success: Feasibility | None, number: int,
+    rng: np.random.Generator,
+) -> Config | None:  # fmt: skip
+    """The next point of the sequence. Once trials have failed: the next one that is more likely to succeed than to
+    fail, or the most likely of those searched, so that the design moves away from failures."""
+    if success is not None:
+        ahead = sobol(number + LOOKAHEAD, len(space), np.random.default_rng(history.seed))[number:]
+        chance = success.log_success(space.features(space.snap(ahead)))
+        likely_first = np.argsort(-np.minimum(chance, np.log(0.5)), kind="stable")
+        config = fresh.claim(ahead[likely_first])
+        if config is not None:
+            return config
+    return next_of_design(fresh, history, number, rng)
+
+
+# -- cheap points far from each other ----------------------------------------------------------------------------------
+
+
+def cost_effective_design(space: Space, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+    """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
+    model, fits = chosen_cost_model(space, history)
+    if model is None:
+        return []
+    fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
+    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
+    candidates = candidates[fresh.admissible(candidates)]
+    X = space.features(candidates)
+    log_cost, nearest = model.mean_at(X), distances(X, taken)
+    proposals: list[Proposal] = []
+    while len(X) and len(proposals) < n:
+        best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
+        config, cost = fresh.claim(candidates[[best]]), float(np.exp(log_cost[best]))
+        if config is not None:
+            number = len(history.trials) + len(proposals)
+            proposals.append(Proposal(number, config, cost, "initial design: cheap and far from earlier trials", fits))
+        nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
+        candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
+    return proposals
+
+
+def _any_cheapest(log_cost: Array, rng: np.random.Generator) -> int:
+    """One of the cheapest: the first point of a design has nothing to be far from."""
+    return int(rng.choice(np.flatnonzero(log_cost <= log_cost.min() + SAME_LOG_COST)))
