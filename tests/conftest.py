@@ -45,6 +45,8 @@ def disk_path() -> Iterator[Path]:
 @pytest.fixture(scope="session", autouse=True)
 def _one_blas_thread() -> Iterator[None]:
     """As in a study: with small matrices, several threads mostly wait for each other and take ten times as long."""
+    import scipy.linalg  # noqa: F401 - its BLAS must be loaded to be limited
+
     with one_blas_thread():
         yield
 
