@@ -1,4 +1,4 @@
-"""What all tests share. This file also puts `tests/` on the path, for `strategies`, `oracles` and `called`."""
+"""What all tests share. This file also puts `tests/` on the path, for what stands there beside the tests."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from called import SPACE, Folder
+from fake_time import FakeTime
 from farthing.numerics.threads import one_blas_thread
 
 MEMORY = Path("/dev/shm")
@@ -56,6 +57,12 @@ def _ctrl_c_is_heard() -> None:
     """A shell that starts the tests in the background makes them, and their children, ignore Ctrl-C: undo that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def fake_time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    """Makes `time.sleep` take no time, and the clock pass by exactly as much; for runs in this process."""
+    return FakeTime(monkeypatch)
 
 
 @pytest.fixture

@@ -100,7 +100,9 @@ def nurse() -> None:
 
     import farthing.runner.loop  # noqa: F401
 
-    ft.tune(Plain(gate_of("")), SPACE, "2 evaluations", policy="random", progress=False)  # what is imported late is imported now
+    ft.tune(
+        Plain(gate_of("")), SPACE, "2 evaluations", policy="random", progress=False
+    )  # what is imported late is imported now
     for line in sys.stdin:
         if child := os.fork():
             say("child", child)

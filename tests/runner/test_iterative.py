@@ -86,28 +86,39 @@ class TestFreezeAndThaw:
         assert study.ledger.spent == study.ledger.account("evaluation") == sum(trial.cost for trial in study.trials)
         assert "retrained" not in study.ledger.accounts
 
-    @pytest.mark.parametrize("isolate", [False, True])
-    def test_metered_seconds_add_up_to_the_clock(self, tmp_path, isolate):
+    def slept(self, path: Path, evaluations: int, isolate: bool) -> tuple[ft.Study, int, float]:
+        """Steps and beginnings of 4 ms, callbacks of 1 ms; also how many steps there were, and seconds by a clock."""
+
         def sleeper(config):
             time.sleep(0.004)
             for step in range(1, STEPS + 1):
                 time.sleep(0.004)
                 yield value_at(config, step)
 
-        with iterative(ft.Budget(seconds=100, evaluations=10), storage=tmp_path / "study.db") as study:
+        with iterative(ft.Budget(seconds=100, evaluations=evaluations), storage=path) as study:
             start = time.perf_counter()
             pause = [lambda study, trial: time.sleep(0.001)]
             study.run(sleeper, isolate=isolate, progress=False, callbacks=pause)
             wall = time.perf_counter() - start
-            accounts = {name: study.ledger.account(name, "seconds") for name in study.ledger.accounts}
-            assert set(accounts) == {"evaluation", "optimiser"}
-            assert sum(accounts.values()) == pytest.approx(wall, abs=max(0.05 * wall, 0.02))
-            steps = sum(len(trial.curve) for trial in study.trials)
-            assert 0.004 * steps <= accounts["evaluation"] < wall - 0.001 * steps
-            exact = 0.5 if isolate else 1e-6  # the way to a worker and back is not its time
-            assert accounts["evaluation"] == pytest.approx(sum(trial.cost for trial in study.trials), rel=exact)
+        assert set(study.ledger.accounts) == {"evaluation", "optimiser"}
+        return study, sum(len(trial.curve) for trial in study.trials), wall
 
-    def test_an_interruption_charges_what_the_optimiser_spent_once(self):
+    def test_metered_seconds_add_up_to_the_clock(self, tmp_path, fake_time):
+        study, steps, wall = self.slept(tmp_path / "study.db", 10, isolate=False)
+        evaluation, optimiser = (study.ledger.account(name, "seconds") for name in ("evaluation", "optimiser"))
+        assert evaluation + optimiser == pytest.approx(wall, abs=1e-4)
+        assert evaluation == pytest.approx(0.004 * (steps + len(study.trials)), abs=0.001)
+        assert evaluation == pytest.approx(sum(trial.cost for trial in study.trials), abs=0.001)
+        assert optimiser == pytest.approx(0.001 * steps, abs=0.01)
+
+    def test_seconds_metered_in_worker_processes_stay_within_the_clock(self, tmp_path):
+        study, steps, wall = self.slept(tmp_path / "study.db", 5, isolate=True)
+        evaluation, optimiser = (study.ledger.account(name, "seconds") for name in ("evaluation", "optimiser"))
+        assert evaluation + optimiser <= wall + 1e-6
+        assert 0.004 * steps <= evaluation < wall - 0.001 * steps
+        assert 0.004 * steps <= sum(trial.cost for trial in study.trials) < wall
+
+    def test_an_interruption_charges_what_the_optimiser_spent_once(self, fake_time):
         """Slow decisions, then Ctrl-C in the middle of a step."""
 
         class Slow(Alternating):
@@ -122,12 +133,12 @@ class TestFreezeAndThaw:
 
         study = iterative("1h", policy=Slow())
         start = time.perf_counter()
-        study.run(objective, progress=False)
+        study.run(objective, isolate=False, progress=False)
         wall = time.perf_counter() - start
         assert study.trials[0].status is ft.Status.INTERRUPTED
-        assert study.ledger.total("seconds") == pytest.approx(wall, abs=0.02)
-        assert study.ledger.account("optimiser", "seconds") >= 0.2
-        assert study.ledger.account("interrupted", "seconds") < 0.05
+        assert study.ledger.total("seconds") == pytest.approx(wall, abs=1e-4)
+        assert study.ledger.account("optimiser", "seconds") == pytest.approx(4 * 0.05, abs=1e-3)
+        assert study.ledger.account("interrupted", "seconds") < 1e-3
 
     def test_a_live_run_is_pulled_again_even_if_it_looks_empty(self):
         """An iterator with a length of 0 is false, and yet alive."""
@@ -834,8 +845,8 @@ class TestShown:
         assert any("stopped after step" in line for line in lines)
         assert any(" stopped, " in line.partition(";")[2] for line in lines)
 
-    def test_the_live_line_counts_no_step_twice(self):
-        """Its bar stands at what the ledger says and the time since, not since the training began."""
+    def test_the_live_line_counts_no_step_twice(self, fake_time):
+        """Its bar shows what the ledger says and the time since then, not the time since the training began."""
         study = iterative("10s", policy="sobol", max_steps=None)
         line = progress.Live(study, io.StringIO())
 
@@ -844,7 +855,7 @@ class TestShown:
                 time.sleep(0.05)
                 yield 1.0
                 line.stepped()
-                assert line._fraction_now() < 0.3 * len(study.trials)
+                assert line._fraction_now() < 0.03 * len(study.trials)
             study.stop()
 
         line.asked(ft.Proposal(0, {}))
@@ -873,14 +884,14 @@ class TestShown:
 
 
 def test_a_long_training_takes_time_in_proportion():
-    """Ten times the steps, not a hundred times the time."""
+    """Ten times the steps do not take a hundred times the processor time."""
 
     def seconds(steps):
         study = ft.Study(LINE, "1 evaluation", policy="random", seed=0)
-        start = time.perf_counter()
+        start = time.process_time()
         study.run(lambda config: iter([1.0] * steps), progress=False)
         assert len(study.trials[0].curve) == steps
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(10)
     gc.collect()
