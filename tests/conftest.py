@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -63,6 +64,12 @@ def _ctrl_c_is_heard() -> None:
 def fake_time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """Makes `time.sleep` take no time, and the clock pass by exactly as much; for runs in this process."""
     return FakeTime(monkeypatch)
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Keep what Farthing logs from INFO on, to be shown if the test fails: failures of trials are expected there."""
+    caplog.set_level(logging.INFO, logger="farthing")
 
 
 @pytest.fixture

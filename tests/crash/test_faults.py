@@ -6,7 +6,6 @@ These are the rows of the table in docs/runner.md, with real processes.
 from __future__ import annotations
 
 import ctypes
-import logging
 import math
 import os
 import re
@@ -25,13 +24,10 @@ import pytest
 import farthing as ft
 from learners import LINE, iterative
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
-
-
-@pytest.fixture(autouse=True)
-def _quiet(caplog):
-    caplog.set_level(logging.INFO, logger="farthing")
-
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX"),
+    pytest.mark.usefixtures("logged"),
+]
 
 LIMIT = 1.0  # seconds that a trial may take where one hangs
 

@@ -22,14 +22,12 @@ import pytest
 import farthing as ft
 from farthing.errors import BudgetSpent, InvalidArgument, InvalidBudget
 from farthing.policies import BY_NAME
+from studies import Awkward
 
 LINE = ft.Space(x=ft.Real(-1, 1))
 
 
-@pytest.fixture(autouse=True)
-def _quiet(caplog):
-    """Failures are logged as warnings; they belong to these tests."""
-    caplog.set_level(logging.INFO, logger="farthing")
+pytestmark = pytest.mark.usefixtures("logged")
 
 
 def line_study(budget: str | ft.Budget = "5 evaluations", **options: Any) -> ft.Study:
@@ -45,13 +43,6 @@ def run(objective: Any, budget: str | ft.Budget = "5 evaluations", **options: An
 def seconds_of(study: ft.Study) -> float:
     """Seconds in all accounts of the ledger."""
     return study.ledger.total("seconds")
-
-
-class Awkward:
-    """Looks like a number until it is read, as a tensor of two elements does."""
-
-    def __float__(self) -> float:
-        raise RuntimeError("a Tensor with 2 elements cannot be converted to Scalar")
 
 
 def raises(error: BaseException) -> Any:
