@@ -38,7 +38,7 @@ class TestAskAndTell:
         assert (trial.number, trial.config, trial.status) == (0, proposal.config, ft.Status.COMPLETE)
         assert (trial.value, trial.cost, trial.error) == (0.25, 3.0, None)
 
-    def test_several_run_side_by_side_and_end_in_any_order(self):
+    def test_several_run_at_the_same_time_and_end_in_any_order(self):
         study = line_study()
         first, second, third = (study.ask() for _ in range(3))
         for proposal, value in ((third, 3.0), (first, 1.0), (second, 2.0)):
@@ -54,7 +54,7 @@ class TestAskAndTell:
         assert len(study.trials) == 5
 
     @pytest.mark.parametrize("n", [0, -1, 1.5, "3", math.nan])
-    def test_ask_for_a_number_that_is_none_is_refused(self, n):
+    def test_asking_for_an_invalid_number_is_refused(self, n):
         with pytest.raises(InvalidArgument, match="at least 1"):
             line_study().ask(n)
 
@@ -80,7 +80,7 @@ class TestAskAndTell:
         with pytest.raises(LookupError):
             _ = study.best
 
-    def test_what_ask_returned_is_the_callers_and_altering_it_changes_nothing(self, tmp_path):
+    def test_changing_what_ask_returned_does_not_change_the_study(self, tmp_path):
         study = line_study(storage=tmp_path / "study.db")
         proposal = study.ask()
         asked = dict(proposal.config)
@@ -119,7 +119,7 @@ class TestTellErrors:
             study.tell(number, value=1.0)
 
     @pytest.mark.parametrize("number", ["0", None, 0.5, {"x": 0.0}])
-    def test_what_is_no_trial_at_all(self, number):
+    def test_something_that_is_not_a_trial(self, number):
         study = line_study()
         study.ask()
         with pytest.raises(FarthingError):
@@ -150,7 +150,7 @@ class TestTellErrors:
         "cost", [-1.0, -1e-300, math.nan, math.inf, -math.inf, "much", "5", [1.0], 1j, pytest.param(10**400, id="huge")]
     )
     @pytest.mark.parametrize("ended", [{"value": 1.0}, {"failed": "boom"}])
-    def test_a_cost_that_is_no_finite_number_of_at_least_zero(self, cost, ended):
+    def test_a_cost_that_is_not_finite_and_at_least_zero(self, cost, ended):
         study = line_study()
         proposal = study.ask()
         with pytest.raises(InvalidArgument, match="cost: expected a finite number"):
@@ -179,7 +179,7 @@ class TestValues:
             pytest.param(10**400, "finite|number", id="huge"),
         ],
     )
-    def test_a_value_that_is_no_finite_number_is_a_failed_trial_with_that_reason(self, value, text):
+    def test_a_value_that_is_not_finite_makes_a_failed_trial_with_that_reason(self, value, text):
         study = line_study(ft.Budget(cost=10))
         trial = study.tell(study.ask(), value=value, cost=2.0)
         assert trial.status is ft.Status.FAILED
@@ -389,7 +389,7 @@ class TestLooking:
         assert repr(line_study()) == "<Study sobol: 0 trials, best none yet, 0% of 100 evaluations used>"
         assert repr(self.told()) == "<Study sobol: 3 trials, best 2.5, 20% of 10 evaluations used>"
 
-    def test_leaving_the_context_closes_the_file_and_lets_errors_through(self, tmp_path):
+    def test_leaving_the_context_closes_the_file_and_raises_errors(self, tmp_path):
         class Mine(Exception):
             pass
 

@@ -126,7 +126,7 @@ class TestEnds:
 
 
 class TestLedgerOfAStudy:
-    def test_what_runs_is_committed_at_its_predicted_cost(self):
+    def test_a_running_trial_is_committed_at_its_predicted_cost(self):
         study = ft.Study(BOOSTER, ft.Budget(cost=100), policy="ei", seed=0)
         for _ in range(8):
             tell_truth(study, study.ask())
@@ -147,7 +147,7 @@ class TestLedgerOfAStudy:
 
 class TestArguments:
     @pytest.mark.parametrize("seed", [-1, 1.5, "0", True])
-    def test_a_seed_that_is_none_is_refused(self, seed):
+    def test_an_invalid_seed_is_refused(self, seed):
         with pytest.raises(InvalidArgument, match="seed"):
             line_study(seed=seed)
 
@@ -159,18 +159,18 @@ class TestArguments:
         assert line_study(seed=int(seed)).ask().config == config
 
     @pytest.mark.parametrize("space", [{"x": ft.Real(0, 1)}, None, ft.Space])
-    def test_what_is_no_space_is_refused(self, space):
+    def test_anything_but_a_space_is_refused(self, space):
         with pytest.raises(InvalidArgument, match=r"farthing\.Space"):
             ft.Study(space, "1 trial")
 
-    def test_an_unknown_policy_is_refused_with_the_names_there_are(self):
+    def test_an_unknown_policy_is_refused_and_the_error_lists_the_names(self):
         with pytest.raises(InvalidArgument, match="magic") as refused:
             line_study(policy="magic")
         for name in BY_NAME:
             assert name in str(refused.value)
 
     @pytest.mark.parametrize("policy", [ft.policies.EI, 3, None])
-    def test_what_is_no_policy_is_refused(self, policy):
+    def test_anything_but_a_policy_is_refused(self, policy):
         with pytest.raises(InvalidArgument, match="policy"):
             line_study(policy=policy)
 

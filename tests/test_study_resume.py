@@ -75,7 +75,7 @@ class TestContinuing:
         assert isinstance(refused.value, StorageError)
         assert path.read_bytes() == before
 
-    def test_no_seed_draws_one_and_stores_it(self, tmp_path):
+    def test_without_a_seed_one_is_drawn_and_stored(self, tmp_path):
         path = self.made(tmp_path, seed=None)
         stored = bodies(path, "opened")[0]["seed"]
         with ft.Study.resume(path) as resumed, ft.Study(BOOSTER, "30 evaluations", policy="ei", storage=path) as again:
@@ -137,7 +137,7 @@ class TestContinuing:
             assert [proposal.trial for proposal in back] == [0, 2, 3, 4]
             assert [proposal.config for proposal in back[:3]] == [asked[i].config for i in (0, 2, 3)]
 
-    def test_options_that_no_file_holds_are_given_again(self, tmp_path):
+    def test_options_that_cannot_be_stored_must_be_passed_again(self, tmp_path):
         space = ft.Space(aggregate=ft.Choice([min, max]), forbid=lambda config: False)
         path = tmp_path / "study.db"
         with ft.Study(space, "2 trials", policy="sobol", seed=0, storage=path) as study:
@@ -151,7 +151,7 @@ class TestContinuing:
         with pytest.raises(StudyMismatch, match="aggregate"):
             ft.Study.resume(path, space=ft.Space(aggregate=ft.Choice([min, sum])))
 
-    def test_a_policy_of_ones_own_is_given_again(self, tmp_path):
+    def test_a_custom_policy_must_be_passed_again(self, tmp_path):
         path = tmp_path / "study.db"
         with line_study(policy=Corners(scale=0.5), storage=path) as study:
             assert study.ask().config == {"x": -0.5}

@@ -39,7 +39,7 @@ class Nursery:
         self.child = int(line[1])
 
     def until(self, word: str, times: int = 1) -> list[list[str]]:
-        """What the child says, in words, until it has said this one so many times."""
+        """The lines that the child writes, in words, until `times` of them began with this one."""
         lines: list[list[str]] = []
         while sum(line[0] == word for line in lines) < times:
             line = self._process.stdout.readline()
@@ -138,7 +138,7 @@ def goes_on(path: Path, kind: str, workers: int) -> None:
 @pytest.mark.parametrize("kind", ["plain", "training"])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["kill", "term"])
-def test_at_random_moments_nothing_announced_is_lost_and_nobody_is_left(nursery, tmp_path, kind, workers, number):
+def test_at_random_moments_nothing_announced_is_lost_and_no_process_is_left(nursery, tmp_path, kind, workers, number):
     """Eight times each, 64 in all: while the run starts, or while trials are running."""
     moments, witness = random.Random(f"{kind} {workers} {number}"), Witness(tmp_path / "study.db")
     for turn in range(8):
@@ -164,7 +164,7 @@ def test_at_random_moments_nothing_announced_is_lost_and_nobody_is_left(nursery,
 
 
 @pytest.mark.parametrize("kind", ["plain", "training"])
-def test_one_ctrl_c_lets_what_is_running_end_and_begins_no_more(nursery, tmp_path, kind):
+def test_after_one_ctrl_c_running_trials_end_and_no_new_ones_begin(nursery, tmp_path, kind):
     path = tmp_path / "study.db"
     nursery.start(path, kind, workers=2, waits_at=1)
     began = nursery.until("waits", 2)
@@ -187,7 +187,7 @@ def test_one_ctrl_c_lets_what_is_running_end_and_begins_no_more(nursery, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["plain", "training"])
-def test_two_ctrl_c_kill_what_is_running(nursery, tmp_path, kind):
+def test_a_second_ctrl_c_kills_running_trials(nursery, tmp_path, kind):
     path = tmp_path / "study.db"
     nursery.start(path, kind, workers=2, waits_at=1)
     began = nursery.until("waits", 2)

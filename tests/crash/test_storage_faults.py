@@ -52,7 +52,7 @@ def closed_file(path: Path, count: int) -> None:
 
 
 def left_behind(folder: Path, before: int, after: int) -> Path:
-    """What a process leaves that is killed after so many events: some in the file, the others in its log."""
+    """What a process leaves when it is killed after `before` events in the file and `after` in its log."""
     live, left = folder / "live.db", folder / "left.db"
     closed_file(live, before)
     with closing(SQLiteLog(live)) as log:
@@ -74,7 +74,7 @@ def read(path: Path) -> list[tuple[str, str]]:
 
 
 def cuts(length: int) -> list[int]:
-    """Places to cut so many bytes, the last first: every byte near both ends, every eighth between them."""
+    """Where to cut `length` bytes, the last place first: every byte near both ends, every eighth between them."""
     return [place for place in range(length, -1, -1) if place % 8 == 0 or min(place, length - place) < 64]
 
 
@@ -158,7 +158,7 @@ class TestCutOff:
                 assert found == events(1, 33), lost
         assert refused > 100
 
-    def test_a_file_cut_to_nothing_beside_its_log_is_not_taken_for_a_new_one(self, folder):
+    def test_an_empty_file_next_to_its_log_is_not_treated_as_a_new_one(self, folder):
         left = left_behind(folder, 0, 10)
         log = Path(f"{left}-wal").read_bytes()
         os.truncate(left, 0)
@@ -207,14 +207,14 @@ class TestOverwritten:
         assert 5 < len(found) < 17
         assert found == events(1, len(found))
 
-    def test_a_whole_log_opens_without_a_word(self, folder):
+    def test_a_whole_log_opens_without_a_warning(self, folder):
         left = left_behind(folder, 5, 12)
         content = Path(f"{left}-wal").read_bytes()
         state = log_state(content)
         assert (state.readable, state.whole, state.beyond) == (True, (len(content) - HEADER) // FRAME, 0)
         assert len(read(left)) == 17
 
-    def test_frames_of_an_earlier_round_of_the_log_are_no_damage(self, folder):
+    def test_frames_of_an_earlier_round_of_the_log_are_not_damage(self, folder):
         """Once all of a log is in the file, SQLite begins it anew, over the old frames."""
         live, left = folder / "live.db", folder / "left.db"
         with closing(SQLiteLog(live)) as log:
@@ -468,7 +468,7 @@ class TestRunners:
         assert process.stdout.readline() == "inside\n"
         return process
 
-    def test_a_second_runner_is_refused_by_the_first_ones_number_and_a_reader_is_not(self, tmp_path):
+    def test_a_second_runner_is_told_which_process_runs_the_study_and_readers_are_let_in(self, tmp_path):
         path = tmp_path / "study.db"
         with self.holder(path) as process:
             with ft.Study.resume(path) as second:

@@ -113,7 +113,7 @@ class TestHoles:
         with closing(sqlite3.connect(path)) as a, closing(sqlite3.connect(tmp_path / "other.db")) as b:
             assert a.execute(times).fetchall() == b.execute(times).fetchall()
 
-    def test_salvaging_what_is_no_study_says_so(self, tmp_path):
+    def test_salvaging_a_file_that_is_not_a_study_says_so(self, tmp_path):
         a_text(tmp_path / "thesis.db")
         for name in ("thesis.db", "nowhere.db"):
             with pytest.raises(StorageError, match=f"{name}: none of its events"):
@@ -143,7 +143,7 @@ HOSTILE_SCHEMAS = {
 
 
 class TestHostileFiles:
-    """A study file is data: whatever is in it, nothing of it runs, and what is not ours is refused unchanged."""
+    """A study file is data: nothing in it is ever run, and foreign content is refused and left unchanged."""
 
     @pytest.mark.parametrize("kind", HOSTILE_SCHEMAS)
     def test_anything_in_the_schema_but_our_table_is_refused(self, tmp_path, kind):
@@ -201,8 +201,8 @@ FIRST_EVENTS = {  # what stands in the first event instead of what belongs there
     "a policy that is a number": {"policy": 5},
     "a policy with an option of nobody's": {"policy": {"name": "sobol", "__class__": "x"}},
     "a seed that is text": {"seed": "x"},
-    "a seed that is no number": {"seed": float("nan")},
-    "a start that is no config": {"start": [5]},
+    "a seed that is not a number": {"seed": float("nan")},
+    "a start that is not a config": {"start": [5]},
     "a target that is text": {"stop_at": "x"},
     "costs that are a number": {"cost": 7},
     "a prior that is a number": {"cost": {"prior": 5}},

@@ -198,7 +198,7 @@ class TestTwoProcesses:
 
 
 class TestSeveralAtOnce:
-    def test_they_are_all_there_or_none_is(self, tmp_path):
+    def test_either_all_events_of_a_batch_are_there_or_none(self, tmp_path):
         """A batch that a late writer hands in collides with what another wrote, and leaves nothing behind."""
         early, late = SQLiteLog(tmp_path / "study.db"), SQLiteLog(tmp_path / "study.db")
         late.append(("a", "1"), ("b", "2"))

@@ -123,7 +123,7 @@ class TestFreezeAndThaw:
         assert study.ledger.account("optimiser", "seconds") == pytest.approx(4 * 0.05, abs=1e-3)
         assert study.ledger.account("interrupted", "seconds") < 1e-3
 
-    def test_a_live_run_is_pulled_again_even_if_it_looks_empty(self):
+    def test_a_paused_run_in_memory_goes_on_even_if_its_length_is_0(self):
         """An iterator with a length of 0 is false, and yet alive."""
         begun = Counter()
 
@@ -243,7 +243,7 @@ class TestKeepPaused:
         assert study.ledger.account("retrained") > 0
 
     @pytest.mark.parametrize("keep", [-1, 1.5, True, "2"])
-    def test_a_number_that_is_none_is_refused(self, keep):
+    def test_an_invalid_number_is_refused(self, keep):
         with pytest.raises(InvalidArgument, match="paused_limit"):
             run_iterative(learner, paused_limit=keep)
 
@@ -272,7 +272,7 @@ class TestLength:
         assert [(trial.status.value, len(trial.curve)) for trial in study.trials] == [("complete", STEPS)] * 2
         assert closed == [STEPS, STEPS], "not one step more"
 
-    def test_unset_the_first_training_says_it_and_nobody_may_pause_that(self, tmp_path):
+    def test_without_max_steps_the_first_training_sets_it_and_cannot_be_paused(self, tmp_path):
         lengths = iter([4, 9, 2, 9, 9, 9, 9, 9, 9, 9])
         path = tmp_path / "study.db"
         with iterative("4 evaluations", max_steps=None, policy=Alternating(width=1), storage=path) as study:
@@ -289,14 +289,14 @@ class TestLength:
             study.run(lambda config: steps_from(config, ft.current_run().step, 9), progress=False)
             assert {len(trial.curve) for trial in study.trials if trial.status is ft.Status.COMPLETE} == {4}
 
-    def test_unset_a_first_training_that_failed_says_nothing(self):
+    def test_without_max_steps_a_first_training_that_failed_does_not_set_it(self):
         made = iter([iter([3.0, math.nan]), iter([3.0, 2.0, 1.0]), iter([3.0, 2.0, 1.0, 0.0])])
         study = run_iterative(lambda config: next(made), "3 evaluations", policy="sobol", max_steps=None)
         assert [(trial.status.value, len(trial.curve)) for trial in study.trials] == [
             ("failed", 1), ("complete", 3), ("complete", 3),
         ]  # fmt: skip
 
-    def test_unset_and_cut_short_the_first_training_goes_on_to_its_end(self, tmp_path):
+    def test_without_max_steps_a_first_training_that_was_cut_short_goes_on_to_its_end(self, tmp_path):
         """First by the budget, then by Ctrl-C; the whole of it counts."""
         path = tmp_path / "study.db"
         with iterative(ft.Budget(cost=1.5), max_steps=None, storage=path) as study:
@@ -329,7 +329,7 @@ class TestLength:
         assert study.best.value == min(trial.config["x"] for trial in study.trials)
 
     @pytest.mark.parametrize("steps", [0, -1, 1.5, True, "9"])
-    def test_a_length_that_is_none_is_refused(self, steps):
+    def test_an_invalid_length_is_refused(self, steps):
         with pytest.raises(InvalidArgument, match="max_steps"):
             iterative(max_steps=steps)
 
@@ -371,7 +371,7 @@ class TestIterators:
         ],
         ids=["generator", "__next__", "object", "method", "partial", "list", "map", "expression"],
     )
-    def test_whatever_has_a_next_step_is_a_learner(self, objective):
+    def test_anything_with_a_next_step_is_a_learner(self, objective):
         study = run_iterative(objective)
         assert study.trials == run_iterative(learner).trials
         assert study.count(ft.Status.COMPLETE) >= 3
@@ -394,7 +394,7 @@ class TestIterators:
         with ft.Study.resume(tmp_path / "study.db") as again:
             assert again.trials[0] == trial
 
-    def test_a_train_value_that_is_none_is_left_out(self):
+    def test_an_invalid_train_value_is_left_out(self):
         given = iter([math.nan, "low", None, 1.0])
         study = run_iterative(
             lambda config: ({"value": 1.0, "train_value": t} for t in given), "1 trial", policy="sobol"

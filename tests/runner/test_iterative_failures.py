@@ -115,7 +115,7 @@ class TestFailures:
         assert all("no checkpoint" in trial.error and len(trial.curve) == 1 for trial in failed)
 
     @pytest.mark.parametrize("error", [ValueError("not now"), SystemExit(1), None], ids=repr)
-    def test_what_a_learner_raises_while_it_is_closed_is_logged_and_no_more(self, caplog, error):
+    def test_an_error_of_a_learner_that_is_being_closed_is_only_logged(self, caplog, error):
         def objective(config):
             try:
                 yield from learner(config)
@@ -143,7 +143,7 @@ class TestFailures:
         assert study.trials[0].status is ft.Status.INTERRUPTED
         assert study.trials[0].curve.values == curve_of(study.trials[0].config, 1)
 
-    def test_a_budget_that_no_step_charges_is_refused_at_the_first(self):
+    def test_a_budget_that_no_step_charges_is_refused_after_the_first_step(self):
         closed = []
         with pytest.raises(InvalidBudget, match="cost"):
             run_iterative(lambda config: Closing(closed, iter([3.0, 2.0])), ft.Budget(cost=5))

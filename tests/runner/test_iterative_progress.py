@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("logged")
 
 
 class TestShown:
-    """Callbacks and lines come for each trial that ends or rests."""
+    """There is a line, and a call of the callbacks, for each trial that ends or pauses."""
 
     def shown(self, objective: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[ft.Study, list[str]]:
         written = io.StringIO()
@@ -34,7 +34,7 @@ class TestShown:
         study.run(objective, progress=True)
         return study, written.getvalue().splitlines()
 
-    def test_a_line_for_each_rest_and_each_end(self, monkeypatch):
+    def test_a_line_for_each_pause_and_each_end(self, monkeypatch):
         _, lines = self.shown(learner, monkeypatch, budget=ft.Budget(cost=8), policy=Alternating(width=1, stride=3))
         assert lines[0].startswith("trial 0: paused after step 3, value ")
         assert ", cost 1.5 cost; best " in lines[0]
@@ -85,7 +85,7 @@ class TestShown:
         assert seen[:4] == [(0, "paused", 1), (1, "paused", 1), (2, "paused", 1), (0, "paused", 2)]
         assert len(seen) == sum(len(trial.curve) for trial in study.trials)
 
-    def test_a_callback_can_stop_a_run_while_others_rest_and_it_goes_on(self):
+    def test_a_callback_can_stop_a_run_with_paused_trials_and_it_can_be_resumed(self):
         study = iterative()
         study.run(learner, progress=False, callbacks=[lambda study, trial: study.stop()])
         assert [trial.status.value for trial in study.trials] == ["paused"]

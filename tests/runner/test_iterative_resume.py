@@ -112,7 +112,7 @@ class TestCtrlC:
 
     @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX knows them")
     @pytest.mark.parametrize("objective", [learner, saving])
-    def test_in_the_middle_of_a_step_and_the_study_goes_on(self, tmp_path, objective):
+    def test_ctrl_c_in_the_middle_of_a_step_and_the_study_goes_on(self, tmp_path, objective):
         path, script = tmp_path / "study.db", textwrap.dedent(self.SCRIPT)
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(path), str(Path(__file__).parent.parent), objective.__name__],
@@ -172,7 +172,7 @@ class TestReplay:
                     assert again.ledger.total(unit) == study.ledger.total(unit), where
                 assert "retrained" not in again.ledger.accounts, where
 
-    def test_what_was_decided_already_is_not_trained_again(self, tmp_path):
+    def test_a_decision_that_was_already_due_needs_no_training(self, tmp_path):
         """Killed between a step and what follows from it: nothing is trained to find out what was known."""
         whole, path = tmp_path / "whole.db", tmp_path / "cut.db"
         with iterative(policy=Alternating(width=1, stride=3), storage=whole) as study:

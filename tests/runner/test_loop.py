@@ -376,7 +376,7 @@ class TestTime:
         found = {name: study.ledger.account(name, "seconds") for name in study.ledger.accounts}
         assert found == pytest.approx(expected, abs=1e-3)
 
-    def test_the_time_of_callbacks_is_in_the_ledger_the_last_one_too(self, fake_time):
+    def test_the_time_of_callbacks_is_in_the_ledger_including_the_last(self, fake_time):
         study = line_study("4 evaluations")
         wall = self.check(study, lambda config: 1.0, [lambda study, trial: time.sleep(0.15)])
         assert wall >= 0.6
@@ -402,7 +402,7 @@ class TestTime:
         assert study.ledger.reached == "evaluations"
         assert study.ledger.spent == pytest.approx(sum(trial.cost for trial in study.trials))
 
-    def test_ones_own_loop_is_charged_for_nothing_but_what_it_tells(self, fake_time):
+    def test_a_users_own_loop_is_charged_only_for_what_it_tells(self, fake_time):
         study = line_study("10 evaluations", policy="ei")
         for _ in range(10):
             proposal = study.ask()
@@ -459,7 +459,7 @@ class TestPrices:
         assert study.ledger.account("evaluation", "seconds") < 50.0
 
     @pytest.mark.parametrize("unit", ["usd", "joules", "cost"])
-    def test_a_budget_that_nothing_measures_is_refused_with_what_to_do(self, unit):
+    def test_a_budget_that_nothing_measures_is_refused_and_the_error_says_what_to_do(self, unit):
         calls = []
         with pytest.raises(InvalidBudget, match=f"in {unit}, which nothing here measures") as refused:
             run(lambda config: calls.append(config) or 1.0, ft.Budget(**{unit: 5.0}))
