@@ -104,7 +104,8 @@ class TestEnds:
 
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("batch", [1, 4])
-    def test_a_finite_space_is_exhausted_exactly_after_all_its_configs(self, policy, batch):
+    def test_a_finite_space_is_exhausted_exactly_after_all_its_configs(self, monkeypatch, policy, batch):
+        monkeypatch.setattr("farthing.policies.candidates.RANDOM_TRIES", 100)  # thousands take long, and find no more
         space = ft.Space(
             a=ft.Integer(1, 3),
             b=ft.Choice(["u", "v"]),

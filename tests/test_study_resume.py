@@ -228,10 +228,10 @@ def go_on(study: ft.Study, until: int) -> None:
 
 @pytest.fixture(scope="module", params=POLICIES)
 def straight(request, tmp_path_factory) -> tuple[str, Path, Asked]:
-    """20 trials without a break."""
+    """15 trials without a break."""
     path = tmp_path_factory.mktemp(request.param) / "straight.db"
-    with open_study(path, request.param, 20) as study:
-        go_on(study, 20)
+    with open_study(path, request.param, 15) as study:
+        go_on(study, 15)
         statuses = {trial.status for trial in study.trials}
     assert statuses == {ft.Status.COMPLETE, ft.Status.FAILED}, "the example has both"
     return request.param, path, asked_events(path)
@@ -244,7 +244,7 @@ class TestResumingIsReplaying:
     """
 
     @pytest.mark.parametrize(
-        ("k", "pending"), [(0, False), (0, True), (7, False), (12, True), (18, False), (18, True)],
+        ("k", "pending"), [(0, False), (0, True), (7, False), (10, True), (13, False), (13, True)],
         ids=lambda value: {False: "told", True: "asked but not told"}[value] if isinstance(value, bool) else None,
     )  # fmt: skip
     def test_after_k_trials(self, straight, tmp_path, k, pending):
