@@ -116,7 +116,7 @@ def fails(number: int) -> bool:
 
 def black_box(policy: str, problem: str, asks: int) -> list[Any]:
     space, evaluate = BLACK_BOXES[problem]
-    study = ft.Study(space(), ft.Budget(cost=BUDGETS[problem] * asks), policy=policy, seed=11)
+    study = ft.Study(space(), ft.Budget(cost=BUDGETS[problem] * ASKS), policy=policy, seed=11)
     seen: list[Any] = []
     while len(seen) < asks and study.ended is None:
         try:
@@ -134,7 +134,7 @@ def black_box(policy: str, problem: str, asks: int) -> list[Any]:
 
 
 def stepwise(policy: str, asks: int) -> list[Any]:
-    study = ft.Study(mixed(), ft.Budget(cost=2.5 * asks), policy=policy, seed=11, max_steps=STEPS)
+    study = ft.Study(mixed(), ft.Budget(cost=2.5 * ASKS), policy=policy, seed=11, max_steps=STEPS)
     seen: list[Any] = []
     while len(seen) < asks and study.ended is None:
         try:

@@ -23,7 +23,7 @@ Learner = Callable[[Config], Iterator[Any]]
 
 
 def value_at(config: Config, step: int) -> float:
-    """Falls with the steps; which configuration is best shows from the first."""
+    """Falls with the steps; the first step already shows which configuration is best."""
     return float((config["x"] - 0.3) ** 2 + 1.0 / step)
 
 
@@ -32,7 +32,7 @@ def curve_of(config: Config, steps: int = STEPS) -> tuple[float, ...]:
 
 
 def cost_of(step: int) -> float:
-    """Sums of these have no rounding."""
+    """Sums of these are exact."""
     return 0.25 * step
 
 
@@ -43,7 +43,7 @@ def steps_from(config: Config, first: int, last: int = STEPS) -> Iterator[dict[s
 
 
 def learner(config: Config) -> Iterator[Any]:
-    """Knows of no checkpoints."""
+    """Writes no checkpoints."""
     return steps_from(config, 0)
 
 
@@ -60,7 +60,7 @@ def saving(config: Config) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Alternating:
-    """Keeps `width` trainings going, each in turn for `stride` steps; new ones at random."""
+    """Keeps `width` trainings going, each in turn for `stride` steps; new ones are random."""
 
     name: ClassVar[str] = "alternating"
     width: int = 3
@@ -99,9 +99,31 @@ class Halving:
 
 
 def iterative(budget: str | ft.Budget | None = None, **options: Any) -> ft.Study:
-    """A study of trainings of STEPS steps, by turns."""
+    """A study of trainings of STEPS steps, which take turns."""
     budget = budget or ft.Budget(cost=30)
     return ft.Study(LINE, budget, **{"policy": Alternating(), "seed": 0, "max_steps": STEPS, **options})
+
+
+def run_iterative(objective: Any, budget: str | ft.Budget | None = None, **options: Any) -> ft.Study:
+    """Run such a study without a word; `callbacks` and `paused_limit` are those of `run`."""
+    running = {name: options.pop(name) for name in ("callbacks", "paused_limit") if name in options}
+    return iterative(budget, **options).run(objective, progress=False, **running)
+
+
+class Closing:
+    """A learner that is not a generator, and wants to be closed."""
+
+    def __init__(self, closed: list[float], steps: Any) -> None:
+        self._closed, self._steps = closed, steps
+
+    def __next__(self) -> Any:
+        step = next(self._steps)
+        if isinstance(step, BaseException):
+            raise step
+        return step
+
+    def close(self) -> None:
+        self._closed.append(ft.current_run().trial)
 
 
 def bodies(path: str | Path, *kinds: str) -> list[dict[str, Any]]:
@@ -112,7 +134,7 @@ def bodies(path: str | Path, *kinds: str) -> list[dict[str, Any]]:
 
 
 def cut_copy(path: Path, copy: Path, events: int) -> None:
-    """Only so many events: what a process leaves behind that is killed then."""
+    """Only the first events: what a process leaves behind that is killed then, as an event is a transaction."""
     shutil.copy(path, copy)
     with closing(sqlite3.connect(copy)) as connection:
         connection.execute("DELETE FROM events WHERE number > ?", (events,))

@@ -86,7 +86,7 @@ class TestRefusing:
             "m", "10m,", "1h30", "nan s", "inf evaluations", "1_000 trials", "10;m", "usd 5",
         ],
     )  # fmt: skip
-    def test_unreadable_text_is_refused_with_what_is_accepted(self, text):
+    def test_unreadable_text_is_refused_and_the_error_says_what_is_accepted(self, text):
         with pytest.raises(InvalidBudget) as refused:
             Budget.of(text)
         assert repr(text) in str(refused.value)
@@ -94,7 +94,7 @@ class TestRefusing:
             assert accepted in str(refused.value)
 
     @pytest.mark.parametrize("bare", [10, 0, 1.5, math.nan, True, None, [600], {"seconds": 5}])
-    def test_a_bare_object_has_no_unit_and_is_refused_with_what_is_accepted(self, bare):
+    def test_a_bare_object_has_no_unit_and_the_error_says_what_is_accepted(self, bare):
         with pytest.raises(InvalidBudget, match="no unit") as refused:
             Budget.of(bare)
         assert repr(bare) in str(refused.value)
@@ -134,7 +134,7 @@ class TestRefusing:
             pytest.param(10**400, id="huge"),
         ],
     )
-    def test_a_limit_that_is_no_finite_number_above_zero_is_refused_by_name(self, name, amount):
+    def test_a_limit_that_is_not_finite_and_positive_is_refused_by_name(self, name, amount):
         others = {"seconds": 1.0} if name == "usd_per_hour" else {}
         with pytest.raises(InvalidBudget, match=name) as refused:
             Budget(**others, **{name: amount})
@@ -296,14 +296,14 @@ class TestLedger:
         given["evaluation"]["cost"] = 99.0
         assert (before.spent, after.spent) == (1.0, 3.0)
 
-    def test_what_runs_is_committed_and_counts_against_evaluations(self):
+    def test_running_trials_are_committed_and_count_against_evaluations(self):
         ledger = Ledger(Budget(cost=10, evaluations=5)).charged(charge("evaluation", cost=4.0, evaluations=1.0))
         running = ledger.promised(2.5, 1).promised(0.5, 2)
         assert (running.committed, running.running) == (3.0, 3)
         assert (running.spent, running.remaining) == (4.0, 6.0), "a promise is not yet spent"
         assert running.promised(-2.5, -1).promised(-0.5, -2) == ledger
 
-    def test_what_is_committed_is_not_available_but_time_passes_for_all_alike(self):
+    def test_committed_cost_is_not_available_but_committed_time_is(self):
         assert Ledger(Budget(cost=10)).promised(4.0, 2).available == 6.0
         assert Ledger(Budget(compute_seconds=10)).promised(14.0, 2).available == 0.0
         assert Ledger(Budget(seconds=10)).promised(4.0, 2).available == 10.0
@@ -325,7 +325,7 @@ class TestLedger:
             (charge("evaluation", joules=1e9, cost=1e9), None),
         ],
     )
-    def test_the_limit_that_is_reached_ends_whatever_account_filled_it(self, charges, reached):
+    def test_a_limit_is_reached_whichever_account_filled_it(self, charges, reached):
         assert Ledger(Budget(seconds=10, usd=1, evaluations=3)).charged(charges).reached == reached
 
     def test_it_shows_evaluation_optimiser_and_failed_apart(self):

@@ -22,7 +22,7 @@ CONTINUE, PAUSE, STOP = ft.Decision.CONTINUE, ft.Decision.PAUSE, ft.Decision.STO
 
 
 def own_loop(study: ft.Study, *, sign: float = 1.0, saved: bool = True, most: int = 10**9) -> int:
-    """Trains what is asked for until the study ends or so many steps were taken; returns how many."""
+    """Train what the study asks for, until it ends or `most` steps were taken; returns how many were."""
     taken = 0
     while taken < most:
         try:
@@ -52,7 +52,7 @@ class TestDecisions:
             with pytest.raises(UnknownTrial, match="trial 0 is complete"):
                 late()
 
-    def test_pause_and_the_proposal_that_goes_on(self):
+    def test_pause_and_the_proposal_that_resumes(self):
         study = iterative(policy=Alternating(width=1))
         proposal = study.ask()
         for step in range(1, STEPS):
@@ -111,7 +111,7 @@ class TestTell:
         assert study.ledger.account("evaluation") == 3.5
 
     @pytest.mark.parametrize(("told", "value"), [(0.25, 0.25), (9.0, 1.0)])
-    def test_a_value_that_is_told_as_well_counts_if_it_is_better(self, told, value):
+    def test_a_value_told_after_reports_counts_if_it_is_better(self, told, value):
         """What was best and reached a target does not get worse."""
         study = iterative(policy="sobol", stop_at=1.0)
         proposal = study.ask()
@@ -140,7 +140,7 @@ class TestTell:
         with pytest.raises(InvalidArgument, match=r"either value=\.\.\. or failed"):
             study.tell(proposal, **told)
 
-    def test_unset_the_length_is_that_of_the_first_one_told(self):
+    def test_without_max_steps_the_first_one_told_sets_it(self):
         study = iterative(policy=Alternating(), max_steps=None)
         first, second = study.ask(), study.ask()
         for step in range(1, 5):
@@ -167,7 +167,7 @@ class TestErrors:
             iterative().report(0, 1.0)
 
     @pytest.mark.parametrize("what", ["0", None, 0.5, True])
-    def test_what_is_no_trial_at_all(self, what):
+    def test_something_that_is_not_a_trial(self, what):
         study = iterative(policy="sobol")
         study.ask()
         with pytest.raises(InvalidArgument, match="the number of a trial"):
@@ -175,7 +175,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("cost", [-1.0, math.nan, math.inf, "5", [1.0]])
     @pytest.mark.parametrize("value", [1.0, math.nan])
-    def test_a_cost_that_is_none_is_refused_and_the_trial_still_runs(self, cost, value):
+    def test_an_invalid_cost_is_refused_and_the_trial_keeps_running(self, cost, value):
         study = iterative(policy="sobol")
         proposal = study.ask()
         with pytest.raises(InvalidArgument, match="cost: expected"):
@@ -185,7 +185,7 @@ class TestErrors:
         assert study.report(proposal, 1.0) is CONTINUE
 
     @pytest.mark.parametrize("value", [math.nan, math.inf, "low", None, [1.0, 2.0]])
-    def test_a_value_that_is_no_finite_number_is_a_failure(self, value):
+    def test_a_value_that_is_not_finite_is_a_failure(self, value):
         study = iterative(policy="sobol")
         proposal = study.ask()
         study.report(proposal, 2.0, cost=1.0)

@@ -117,8 +117,8 @@ class TestValues:
         program = Program(f"{path}", results=str(tmp_path))
         evaluated = _evaluated(program, tmp_path)
         assert evaluated.outcome.status is ft.Status.FAILED
-        assert error in evaluated.outcome.error.splitlines()[-1]
-        assert "Traceback" not in evaluated.outcome.error
+        assert error in evaluated.error.splitlines()[-1]
+        assert "Traceback" not in evaluated.error
 
     def test_a_failure_keeps_the_end_of_standard_error(self, folder):
         folder.script("fails.sh", "seq 1 1000 >&2; exit 1")
@@ -130,7 +130,7 @@ class TestValues:
             "talks.sh", "head -c 30000000 /dev/zero | tr '\\0' 'a'; echo; head -c 3000000 /dev/zero >&2; echo 5"
         )
         program = Program(f"{path}", results=str(tmp_path))
-        assert _evaluated(program, tmp_path).outcome.value == 5.0
+        assert _evaluated(program, tmp_path).value == 5.0
 
     def test_a_child_that_keeps_the_output_open_is_not_waited_for_and_is_ended(self, folder):
         folder.script("leaves.sh", "sleep 100 & echo $! >> pids; echo 1")
@@ -144,7 +144,7 @@ def _evaluated(program: Program, folder):
     from farthing.runner.evaluate import evaluate
 
     with inside(Run(0, 0, folder / "checkpoints", lambda: 1.0)):
-        return evaluate(program, {"x": 1}, False)
+        return evaluate(program, {"x": 1})
 
 
 class TestArguments:
@@ -268,10 +268,10 @@ class TestSteps:
         path = folder.script("train.sh", *lines)
         with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
             steps = Program(f"{path}", iterative=True)({})
-            while (step := next_step(steps, False)) is not None and step.outcome.value is not None:
+            while (step := next_step(steps)) is not None and step.value is not None:
                 pass
         assert step is not None
-        assert error in step.outcome.error.splitlines()[-1]
+        assert error in step.error.splitlines()[-1]
 
     def test_lines_that_are_no_steps_are_passed_over(self, tmp_path, folder):
         path = folder.script(

@@ -1,9 +1,9 @@
-"""What gets killed: a study with a file that announces each trial once it is told, and a nursery of such children.
+"""The process to be killed: it runs a study with a file and announces each trial once it is told.
 
-As a script it reads "path policy milliseconds" lines; for each it forks a child that runs the study, kills it with
-SIGKILL after so many milliseconds (0 at once), waits for it and writes "ended <status>". Forks start without importing
-anything, so that kills fall on every moment of a study's life from its first system call on. With three arguments it
-runs that study in its own process.
+As a script it reads lines of "path policy milliseconds". For each it forks a child that runs the study, kills it with
+SIGKILL after that time (0: at once), waits for it and writes "ended <status>". Forks start without importing anything,
+so that kills come at every moment of a study's life from its first system call on. With two arguments it runs that
+study in its own process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def live(path: str, policy: str) -> None:
 
 
 def nurse() -> None:
-    for policy in ("random", "sobol", "ei"):  # all that is imported late is imported now
+    for policy in ("random", "sobol", "ei"):  # what is imported late is imported now
         ft.tune(value_of, SPACE, "8 evaluations", policy=policy, seed=0, progress=False)
     os.write(1, b"ready\n")
     for line in sys.stdin:

@@ -1,9 +1,10 @@
-"""Runs that get signals: they announce each trial once it is told, and what its worker is.
+"""Runs that receive signals. They announce the worker of each trial, and each trial once it is told.
 
-Arguments: the study's file; "plain", "training" or "here" (in the run's own process); how many workers; and how many
-seconds a trial takes, or a step of one. A training writes a checkpoint before every step. Without arguments it reads
-such lines and forks a child for each, which starts without importing anything; it writes "child PID", and "ended CODE"
-when that has ended.
+Arguments: the study's file; "plain", "training" or "here" (in the run's own process); the number of workers; and the
+step at which trials say that they wait, and then wait for a file (`gate_of`), or 0 for none. Otherwise a trial, or a
+step of a training, takes 10 ms. A training writes a checkpoint before every step. Without arguments this program reads
+such lines and forks a child for each, which starts without importing anything. It writes "child PID", and "ended CODE"
+when the child has ended.
 """
 
 from __future__ import annotations
@@ -32,13 +33,27 @@ def say(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
+def gate_of(path: str | Path) -> Path:
+    """The file that trials wait for."""
+    return Path(f"{path}.gate")
+
+
 class Plain:
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    def __init__(self, gate: Path, waits_at: int = 0) -> None:
+        self.gate, self.waits_at = gate, waits_at
+
+    def work(self, trial: int, step: int) -> None:
+        time.sleep(0.01)
+        if step == self.waits_at:
+            say("waits", trial, step)
+            until = time.monotonic() + 60.0
+            while not self.gate.exists() and time.monotonic() < until:
+                time.sleep(0.01)
 
     def __call__(self, config: dict[str, Any]) -> float:
-        say("worker", os.getpid(), ft.current_run().trial)
-        time.sleep(self.seconds)
+        trial = ft.current_run().trial
+        say("worker", os.getpid(), trial)
+        self.work(trial, 1)
         return config["x"]
 
 
@@ -47,7 +62,7 @@ class Training(Plain):
         run = ft.current_run()
         say("worker", os.getpid(), run.trial)
         for step in range(run.step + 1, STEPS + 1):
-            time.sleep(self.seconds)
+            self.work(run.trial, step)
             (run.checkpoint_dir / "step").write_text(str(step))
             yield config["x"] + 1.0 / step
 
@@ -57,8 +72,8 @@ def study_of(path: str | Path, kind: str) -> ft.Study:
     return ft.Study(SPACE, BUDGET, seed=5, storage=path, **options)
 
 
-def objective_of(kind: str, seconds: float) -> Plain:
-    return Training(seconds) if kind == "training" else Plain(seconds)
+def objective_of(path: str | Path, kind: str, waits_at: int = 0) -> Plain:
+    return (Training if kind == "training" else Plain)(gate_of(path), waits_at)
 
 
 def announce(study: ft.Study, trial: ft.Trial) -> None:
@@ -70,12 +85,12 @@ class Said(logging.Handler):
         say("log", record.getMessage())
 
 
-def live(path: str, kind: str, workers: str, seconds: str) -> None:
+def live(path: str, kind: str, workers: str, waits_at: str) -> None:
     logging.getLogger("farthing").addHandler(Said())
     isolate = False if kind == "here" else None
     with study_of(path, kind) as study:
         study.run(
-            objective_of(kind, float(seconds)), workers=int(workers), isolate=isolate, progress=False,
+            objective_of(path, kind, int(waits_at)), workers=int(workers), isolate=isolate, progress=False,
             callbacks=[announce],
         )  # fmt: skip
 
@@ -85,7 +100,9 @@ def nurse() -> None:
 
     import farthing.runner.loop  # noqa: F401
 
-    ft.tune(Plain(0.0), SPACE, "2 evaluations", policy="random", progress=False)  # all that is imported late is now
+    ft.tune(
+        Plain(gate_of("")), SPACE, "2 evaluations", policy="random", progress=False
+    )  # what is imported late is imported now
     for line in sys.stdin:
         if child := os.fork():
             say("child", child)

@@ -1,7 +1,7 @@
-"""What gets killed while trainings are paused: a study by turns whose learner notes every step it trains.
+"""The process to be killed while trainings are paused: its learner notes every step it trains.
 
-Arguments: the study's file, a file for the notes, "saving" or "forgetful", and the number of the trial that waits to be
-killed when it begins, and says so.
+Arguments: the study's file, a file for the notes, "saving" or "forgetful", and the number of the trial that says when
+it begins, and waits to be killed. Runs in a WarmPython (warm_python.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import farthing as ft
 from learners import Alternating, cost_of, iterative, value_at

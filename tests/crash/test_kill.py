@@ -1,4 +1,4 @@
-"""kill -9 at any moment: nothing that was told is lost, nothing is there twice, and the study goes on unharmed."""
+"""kill -9 at any moment: no trial that was told is lost or stored twice, and the study goes on unharmed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHILD = Path(__file__).with_name("crash_child.py")
 
 
 class Witness:
-    """Has heard what the children said, and compares it with what their file holds."""
+    """Knows what the children said, and compares it with their file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class Witness:
         self.announced[int(number)] = None if value == "None" else float(value)
 
     def events(self) -> list[tuple[int, str, dict[str, Any]]]:
-        """What a reader finds in a copy: the file itself is left for the next child to recover."""
+        """What a reader finds in a copy. The file itself is left for the next child to recover."""
         with tempfile.TemporaryDirectory() as folder:
             for suffix in ("", "-wal"):
                 if (there := self.path.with_name(self.path.name + suffix)).exists():
@@ -109,13 +109,13 @@ def nursery():
         assert process.wait(timeout=30) == 0
 
 
-@pytest.mark.parametrize(("policy", "kills", "trials"), [("sobol", 50, 60), ("ei", 20, 14)])
-def test_killed_at_random_moments_nothing_told_is_lost_and_the_study_goes_on(tmp_path, policy, kills, trials):
-    """A fifth of the kills fall on the first five milliseconds: opening, creating, reading.
+@pytest.mark.parametrize(("policy", "kills", "trials"), [("sobol", 30, 36), ("ei", 14, 12)])
+def test_killed_at_random_moments_nothing_told_is_lost_and_the_study_goes_on(disk_path, policy, kills, trials):
+    """A fifth of the kills come in the first five milliseconds: opening, creating, reading.
 
-    The other lives grow longer whenever one was too short for a single trial: disks and machines differ.
+    The other lives grow longer whenever one was too short for a single trial, because disks and machines differ.
     """
-    witness, moments = Witness(tmp_path / "study.db"), random.Random(f"{policy} 2")
+    witness, moments = Witness(disk_path / "study.db"), random.Random(f"{policy} 2")
     kill, longest = 0, 50.0
     with nursery() as process:
         while kill < kills or len(witness.announced) < trials:
@@ -136,9 +136,9 @@ def test_killed_at_random_moments_nothing_told_is_lost_and_the_study_goes_on(tmp
 
 
 def test_whole_processes_killed_from_their_start_on(tmp_path):
-    """New interpreters, killed while importing, opening or running; and while the last words are in the pipe."""
+    """New interpreters, killed while they import, open or run, and while their last words are in the pipe."""
     witness, moments = Witness(tmp_path / "study.db"), random.Random(3)
-    for kill in range(6):
+    for kill in range(4):
         child = subprocess.Popen(
             [sys.executable, str(CHILD), str(witness.path), "random"], stdout=subprocess.PIPE, text=True
         )
@@ -151,4 +151,4 @@ def test_whole_processes_killed_from_their_start_on(tmp_path):
             witness.hears(line)
         assert child.returncode == -signal.SIGKILL
         witness.checks()
-    assert witness.compares_with_an_uninterrupted_run("random") >= 25
+    assert witness.compares_with_an_uninterrupted_run("random") >= 15

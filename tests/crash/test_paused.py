@@ -1,14 +1,14 @@
-"""kill -9 while trainings are paused: with checkpoints nothing is trained twice, without them the unfinished."""
+"""kill -9 while trainings are paused: with checkpoints no step is trained twice, without them the paused ones are."""
 
 from __future__ import annotations
 
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,22 +16,38 @@ from paused_child import BUDGET, POLICY, STEPS, Learner
 
 import farthing as ft
 from learners import cost_of, curve_of, iterative
+from warm_python import Script, WarmPython
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 
 CHILD = Path(__file__).with_name("paused_child.py")
 
 
-def child_of(path: Path, notes: Path, kind: str, waits: int) -> subprocess.Popen[str]:
-    arguments = [sys.executable, str(CHILD), str(path), str(notes), kind, str(waits)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+@pytest.fixture(scope="module")
+def python() -> Iterator[WarmPython]:
+    warm = WarmPython()
+    yield warm
+    warm.close()
 
 
-def kill(child: subprocess.Popen[str]) -> bool:
-    """Whether it did not end before."""
-    child.kill()
-    child.communicate(timeout=30)
-    return child.returncode == -signal.SIGKILL
+def start(python: WarmPython, path: Path, notes: Path, kind: str, waits: int) -> tuple[Script, int]:
+    """The child, and where its output can be read."""
+    output, stdout = os.pipe()
+    try:
+        with open(os.devnull) as nothing:
+            return python.start(
+                CHILD.read_text(), str(path), str(notes), kind, str(waits),
+                stdin=nothing.fileno(), stdout=stdout, stderr=2, environment=dict(os.environ),
+            ), output  # fmt: skip
+    finally:
+        os.close(stdout)
+
+
+def kill(child: Script) -> bool:
+    """Kill it; returns whether it had not ended before."""
+    with suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGKILL)
+    return child.wait() == -signal.SIGKILL
 
 
 def trained(notes: Path) -> Counter[tuple[int, ...]]:
@@ -49,15 +65,16 @@ def straight() -> list[ft.Trial]:
 
 @pytest.mark.parametrize("kind", ["saving", "forgetful"])
 @pytest.mark.parametrize("waits", [3, 4])
-def test_killed_while_three_trainings_are_paused(tmp_path, straight, kind, waits):
-    """While the fourth trial begins; and while the fifth does, when the first is complete."""
+def test_killed_while_three_trainings_are_paused(python, tmp_path, straight, kind, waits):
+    """While the fourth trial begins; or the fifth, when the first is complete."""
     path, notes, saves = tmp_path / "study.db", tmp_path / "notes", kind == "saving"
-    child = child_of(path, notes, kind, waits)
-    assert child.stdout.readline() == "now\n"
-    assert kill(child)
+    child, output = start(python, path, notes, kind, waits)
+    with open(output) as lines:
+        assert lines.readline() == "now\n"
+        assert kill(child)
     with ft.Study.resume(path, policy=POLICY) as study:
         statuses = [trial.status.value for trial in study.trials]
-        paused = [trial for trial in study.trials if trial.status is ft.Status.PAUSED]
+        paused = [trial for trial in study._history.trials if trial.status is ft.Status.PAUSED]
         assert statuses == ["complete"] * (waits - 3) + ["paused"] * 3 + ["interrupted"]
         assert [len(trial.curve) for trial in paused] == ([2] * 3 if waits == 3 else [4] * 3)
         assert [trial.kept_step for trial in paused] == [len(trial.curve) if saves else 0 for trial in paused]
@@ -84,15 +101,16 @@ def test_killed_while_three_trainings_are_paused(tmp_path, straight, kind, waits
         assert read.ledger == study.ledger
 
 
-def test_killed_at_any_moment_at_most_the_step_in_the_making_is_lost(tmp_path, straight):
-    """A kill may fall between the checkpoint of a step and its report: that step alone is trained again."""
-    path, notes, moments = tmp_path / "study.db", tmp_path / "notes", random.Random(7)
+def test_killed_at_any_moment_at_most_the_running_step_is_lost(python, disk_path, straight):
+    """A kill may come between the checkpoint of a step and its report: only that step is trained again."""
+    path, notes, moments = disk_path / "study.db", disk_path / "notes", random.Random(7)
     notes.touch()
     kills = 0
     for _ in range(4):
         before = notes.stat().st_size
-        child = child_of(path, notes, "saving", -1)
-        while notes.stat().st_size == before and child.poll() is None:
+        child, output = start(python, path, notes, "saving", -1)
+        os.close(output)
+        while notes.stat().st_size == before and Path(f"/proc/{child.pid}").exists():
             time.sleep(0.001)
         time.sleep(moments.uniform(0.0, 0.05))
         kills += kill(child)

@@ -119,7 +119,7 @@ CHANGES = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(CHANGES)
-def test_what_a_history_knows_is_what_looking_at_every_trial_would_find(changes):
+def test_a_history_knows_what_a_scan_of_every_trial_finds(changes):
     """Whatever happens to trials, in any order: also what no study does, as a key that changes."""
     empty, trials, past = History(0), (), []
     history = empty

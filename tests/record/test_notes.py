@@ -1,4 +1,4 @@
-"""What whoever runs a study notes in its file is there again, and files from before there were notes are read."""
+"""Notes in a study file are read again, and files from before there were notes can still be read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_nothing_is_noted_while_another_runs_the_study(tmp_path):
 
 
 @pytest.mark.parametrize("body", [{"notes": [1]}, {"notes": None}, {}])
-def test_notes_that_are_none_are_refused_by_their_number(tmp_path, body):
+def test_invalid_notes_are_refused_by_the_number_of_the_event(tmp_path, body):
     path = tmp_path / "s.db"
     ft.Study(SPACE, "3 evaluations", storage=path).close()
     connection = sqlite3.connect(path)

@@ -24,13 +24,14 @@ from farthing.errors import InvalidArgument, InvalidBudget
 from farthing.policies.sampling import Random
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import meters_for
-from farthing.trial import OUT_OF_BUDGET
+from farthing.trial import EndedBy
 from learners import LINE, Alternating, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
 
 LATE = 10.0  # seconds by which a busy machine may exceed a limit
 HANGS = 60.0  # seconds of an objective that must be killed
+SPENT = (EndedBy.BUDGET, "killed: the budget is spent")
 
 
 def run(objective: Any, budget: str | ft.Budget, **options: Any) -> tuple[ft.Study, float]:
@@ -94,7 +95,7 @@ class TestSeconds:
 
         study, wall = run(objective, ft.Budget(compute_seconds=0.5), callbacks=[stop])
         (trial,) = study.trials
-        assert (trial.status, trial.error) == (ft.Status.KILLED, OUT_OF_BUDGET)
+        assert (trial.status, (trial.ended_by, trial.error)) == (ft.Status.KILLED, SPENT)
         assert trial.censored
         assert not trial.unsuccessful, "no fault of its own"
         assert study.ledger.account("killed") == trial.cost
@@ -177,14 +178,14 @@ class TestOtherUnits:
         limit = budget.limits[unit]
         assert limit <= study.ledger.total(unit) <= limit + workers * LATE
         assert len(study.trials) >= workers
-        assert {trial.error for trial in study.trials} == {OUT_OF_BUDGET}
+        assert {(trial.ended_by, trial.error) for trial in study.trials} == {SPENT}
         assert wall < HANGS
         assert study.ledger.account("killed", unit) == pytest.approx(sum(trial.cost for trial in study.trials))
 
     def test_cpu_time(self):
         study, _ = run(spins(HANGS), ft.Budget(compute_seconds=1.0), meter="cpu")
         assert 1.0 <= study.ledger.total("compute_seconds") <= 1.0 + LATE
-        assert [trial.error for trial in study.trials] == [OUT_OF_BUDGET]
+        assert [(trial.ended_by, trial.error) for trial in study.trials] == [SPENT]
 
     def test_sleep_costs_no_cpu_time(self):
         study, _ = run(sleeps(0.3), ft.Budget(compute_seconds=5.0, evaluations=4), meter="cpu")
@@ -329,12 +330,12 @@ class TestRunaways:
 
     def test_one_of_which_nothing_was_predicted_may_take_all(self):
         study = self.run(0, compute_seconds=1.0)
-        assert study.trials[0].error == OUT_OF_BUDGET
+        assert study.trials[0].ended_by is EndedBy.BUDGET
 
     def test_a_limit_that_is_given_is_the_only_one(self):
         """Ten times 0.05 s is less than what is left."""
         study = self.run(2, compute_seconds=1.5, trial_seconds=HANGS)
-        assert study.trials[2].error == OUT_OF_BUDGET
+        assert study.trials[2].ended_by is EndedBy.BUDGET
 
     def test_of_several_times_and_the_share_the_larger_counts(self):
         none = TrialLimits()
@@ -355,8 +356,8 @@ def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path)
     budget = ft.Budget(compute_seconds=1.0)
     with ft.Study(LINE, budget, seed=0, max_steps=6, storage=tmp_path / "study.db", **options) as study:
         study.run(objective, progress=False, callbacks=[stop])
-        (trial,) = study.trials
-        assert (trial.status, trial.error, len(trial.curve)) == (ft.Status.PAUSED, OUT_OF_BUDGET, 3)
+        (trial,) = study._history.trials
+        assert (trial.status, trial.ended_by, len(trial.curve)) == (ft.Status.PAUSED, EndedBy.BUDGET, 3)
         assert trial.kept_step == trial.saved_step == 3
     more = ft.Budget(compute_seconds=100, evaluations=1)
     with ft.Study.resume(tmp_path / "study.db", budget=more, **options) as study:

@@ -8,18 +8,25 @@ import os
 import pty
 import re
 import struct
-import subprocess
-import sys
 import termios
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
+from warm_python import WarmPython
+
+PYTHON = WarmPython()
+HIDDEN = ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+
 SCRIPT = """
     import sys, time
     import farthing as ft
+    from farthing.runner import progress
+
+    progress.REFRESH_PER_SECOND = 40  # so that every trial is drawn, on a busy machine too
 
     def objective(config):
         number = len(study.trials) - 1
@@ -45,16 +52,42 @@ class Seen:
         return self.stderr.splitlines()
 
 
-def script(body: str, progress: bool | None, **options: object) -> list[str]:
-    text = textwrap.dedent(SCRIPT).format(body=body, progress=progress, options=options)
-    return [sys.executable, "-c", text]
+@pytest.fixture(scope="module", autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    PYTHON.close()
+
+
+def script(body: str, progress: bool | None, options: dict[str, object]) -> str:
+    return textwrap.dedent(SCRIPT).format(body=body, progress=progress, options=options)
+
+
+def environment() -> dict[str, str]:
+    """Nothing in it says how wide or colourful a terminal is."""
+    return {**{name: value for name, value in os.environ.items() if name not in HIDDEN}, "TERM": "xterm-256color"}
+
+
+def read_all(descriptor: int) -> str:
+    """What is written until the other side closes."""
+    found = b""
+    while True:
+        try:
+            block = os.read(descriptor, 65536)
+        except OSError as error:  # how a closed pseudo-terminal reads on Linux
+            if error.errno != errno.EIO:
+                raise
+            block = b""
+        if not block:
+            os.close(descriptor)
+            return found.decode()
+        found += block
 
 
 @cache
 def piped(body: str = "pass", progress: bool | None = None, **options: object) -> Seen:
     """A run whose standard error is a pipe."""
-    ended = subprocess.run(script(body, progress, **options), capture_output=True, text=True, timeout=60)
-    return Seen(ended.stdout, ended.stderr, ended.returncode)
+    error, stderr = os.pipe()
+    return ended(script(body, progress, options), error, stderr)
 
 
 @cache
@@ -64,30 +97,20 @@ def on_terminal(
     """A run whose standard error (and, with `both`, its output) is a pseudo-terminal."""
     master, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    hidden = ("NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    child = subprocess.Popen(
-        script(body, progress, **options),
-        stdin=subprocess.DEVNULL,
-        stdout=terminal if both else subprocess.PIPE,
-        stderr=terminal,
-        env={**environment, "TERM": "xterm-256color"},
-    )
-    os.close(terminal)
-    shown = b""
-    while True:
-        try:
-            block = os.read(master, 65536)
-        except OSError as error:  # Linux: the other side has closed
-            if error.errno != errno.EIO:
-                raise
-            break
-        if not block:
-            break
-        shown += block
-    os.close(master)
-    printed, _ = child.communicate(timeout=60)
-    return Seen((printed or b"").decode(), shown.decode(), child.returncode)
+    return ended(script(body, progress, options), master, terminal, terminal if both else None)
+
+
+def ended(text: str, error: int, stderr: int, stdout: int | None = None) -> Seen:
+    """Run a script until it ends. It writes its errors to `stderr`, which we read from `error`."""
+    output, pipe = os.pipe()
+    with open(os.devnull) as nothing:
+        running = PYTHON.start(
+            text, stdin=nothing.fileno(), stdout=stdout or pipe, stderr=stderr, environment=environment()
+        )
+    os.close(pipe)
+    os.close(stderr)
+    shown = read_all(error)  # a few kilobytes on standard output fit into the pipe meanwhile
+    return Seen(read_all(output), shown, running.wait())
 
 
 class TestSilent:
@@ -102,7 +125,7 @@ class TestSilent:
     def test_nothing_is_written_to_a_terminal(self):
         assert on_terminal(progress=False) == Seen("", "", 0)
 
-    def test_what_the_objective_prints_is_its_own(self):
+    def test_the_output_of_the_objective_is_left_alone(self):
         seen = piped("print('mine', number); print('also mine', file=sys.stderr)", progress=False)
         assert seen == Seen("mine 0\nmine 1\nmine 2\nmine 3\n", "also mine\n" * 4, 0)
 
@@ -137,21 +160,18 @@ class TestLines:
 
     def test_lines_appear_while_the_run_goes_on(self):
         """Each line is there before the next trial begins, not at the end."""
-        text = "assert number == 0 or input() == str(number - 1)"
-        child = subprocess.Popen(
-            script(text, progress=True),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(4):
-            assert child.stderr.readline().startswith(f"trial {number}: value")
-            if number < 3:
-                child.stdin.write(f"{number}\n")
-                child.stdin.flush()
-        printed, rest = child.communicate(timeout=30)
-        assert (printed, rest, child.returncode) == ("", "", 0)
+        (answers, stdin), (output, stdout), (error, stderr) = (os.pipe() for _ in range(3))
+        text = script("assert number == 0 or input() == str(number - 1)", True, {})
+        running = PYTHON.start(text, stdin=answers, stdout=stdout, stderr=stderr, environment=environment())
+        for descriptor in (answers, stdout, stderr):
+            os.close(descriptor)
+        with open(error) as lines:
+            for number in range(4):
+                assert lines.readline().startswith(f"trial {number}: value")
+                os.write(stdin, f"{number}\n".encode())
+            assert lines.read() == ""
+        assert (read_all(output), running.wait()) == ("", 0)
+        os.close(stdin)
 
     def test_an_interruption_says_how_to_go_on(self, tmp_path):
         path = str(tmp_path / "study.db")
@@ -201,7 +221,7 @@ class TestLive:
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l"), "and the cursor comes back"
         assert f"Study.resume({path!r})" in ESCAPES.sub("", seen.stderr)
 
-    def test_a_narrow_terminal_shows_one_line_still(self):
+    def test_a_narrow_terminal_still_shows_one_line(self):
         seen = on_terminal("time.sleep(0.15)", columns=40)
         assert seen.stderr.count("\n") <= 2
         assert all(len(line) <= 40 for line in re.split("[\r\n]", ESCAPES.sub("", seen.stderr)))
