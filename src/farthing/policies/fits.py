@@ -31,7 +31,7 @@ from farthing.policies.cheap_design import cheap_design
 from farthing.policies.cost_models import CostModelOf, chosen_cost_model
 from farthing.policies.sampling import next_of_design, numbered
 from farthing.space import Space
-from farthing.surrogates import feasibility, gp
+from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
@@ -261,7 +261,7 @@ def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
     """The process over warped values, warm-started from the last fit in the history."""
     stored = history.fits.get("value")
     warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, gp.MEDIUM)
+    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, fitting.MEDIUM)
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from farthing.errors import InvalidArgument
@@ -45,6 +44,7 @@ from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.linalg import backward, cholesky, forward, squared_distances
 from farthing.numerics.normal import LOG_SQRT_2PI
 from farthing.surrogates import gp
+from farthing.surrogates.fitting import NormalPrior, by_log_scales, grouped, log_median, number_of_groups, polished
 from farthing.surrogates.kernels import matern52, matern52_with_decay
 
 SUCCESS, FAILURE = 1.0, -3.0  # labels; the first is the prior mean too
@@ -53,8 +53,7 @@ LEAST_CHANCE = 1e-6
 SHORTEST = 0.2  # length-scale over sqrt(g), the diagonal of the unit cube
 LONGEST = 30.0  # times the shortest: without influence
 LOG_SCALE_SD = 0.7
-FIRST_ITERATIONS = 12  # of L-BFGS over theta
-WARM_ITERATIONS = 3  # and then a few at each proposal
+FIRST_ITERATIONS, WARM_ITERATIONS = 12, 3  # of L-BFGS over theta: a few more at each proposal go on from the last ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +101,13 @@ def fit(
     if not len(X) == len(succeeded) > 0:
         sizes = f"{len(X)} and {len(succeeded)}"
         raise InvalidArgument(f"feasibility: X and succeeded must be of one length above 0, got {sizes}")
-    columns = np.arange(X.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
-    g = int(columns.max()) + 1 if len(columns) else 0
+    columns = grouped(groups, X.shape[1])
+    g = number_of_groups(columns)
     loss = Loss(X, succeeded, columns, g)
-    if warm is None or len(warm.log_scales) != g:
-        theta = _polished(loss, loss.shortest, FIRST_ITERATIONS)
-    else:
-        theta = _polished(loss, np.array(warm.log_scales), WARM_ITERATIONS)
+    start, iterations = loss.shortest, FIRST_ITERATIONS
+    if warm is not None and len(warm.log_scales) == g:
+        start, iterations = np.array(warm.log_scales), WARM_ITERATIONS
+    theta = polished(loss, start, iterations, ftol=1e-4, line_search=6)  # every proposal pays for this
     return at(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
 
 
@@ -124,20 +123,15 @@ def at(X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: I
     return Feasibility(gp.GP(X, labels, columns, hyperparameters, SUCCESS, 1.0, L, alpha))
 
 
-def _polished(loss: Loss, start: Array, iterations: int) -> Array:
-    """Where L-BFGS-B gets from a start, never below the shortest."""
-    bounds = [(low, low + np.log(LONGEST)) for low in loss.shortest]
-    options = {"maxiter": iterations, "ftol": 1e-4, "gtol": 1e-2, "maxls": 6}
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
-
-
 class Loss:
     """The loss of the module's docstring and its gradient in theta (g,)."""
 
     def __init__(self, X: Array, succeeded: Mask, groups: Ints, g: int) -> None:
         self.X, self.groups, self.g = X - X.mean(axis=0), groups, g  # centred: distances lose fewer digits
         self.e = np.where(succeeded, SUCCESS, FAILURE) - SUCCESS
-        self.shortest = np.full(g, np.log(SHORTEST) + 0.5 * np.log(max(g, 1)))
+        self.shortest = np.full(g, log_median(float(np.log(SHORTEST)), g))
+        self.bounds = [(low, low + np.log(LONGEST)) for low in self.shortest]
+        self.prior = NormalPrior(self.shortest, np.full(g, LOG_SCALE_SD))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         scaled = self.X / np.exp(theta)[self.groups]
@@ -149,8 +143,6 @@ class Loss:
         W = np.tril(dpotri(L, lower=1)[0])
         W = W + np.tril(W, -1).T - np.outer(alpha, alpha)
         W *= decay
-        # sum_ij W_ij (x_i - x_j)^2 / 2 for every column by one product, as for the value's process
-        columns = W.sum(axis=1) @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, W @ scaled)
-        gradient = np.bincount(self.groups, weights=columns, minlength=self.g)
-        longer = (theta - self.shortest) / LOG_SCALE_SD
-        return value + 0.5 * float(longer @ longer), gradient + longer / LOG_SCALE_SD
+        gradient = by_log_scales(scaled, W @ scaled, W.sum(axis=1), self.groups, self.g)
+        prior, prior_gradient = self.prior(theta)
+        return value + prior, gradient + prior_gradient

@@ -11,8 +11,10 @@ from scipy.stats import multivariate_normal
 from farthing.surrogates.curves import gp as curve_gp
 from farthing.surrogates.curves import kernels as curve_kernels
 from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.gp import Hyperparameters, Loss, Probes
+from farthing.surrogates.curves.gp import Hyperparameters
+from farthing.surrogates.curves.likelihood import Loss
 from farthing.surrogates.curves.monotone import Curves, Paths
+from farthing.surrogates.curves.probes import Probes
 from oracles import dense_gp
 
 T_MAX = 40.0
@@ -115,7 +117,7 @@ def test_the_loss_is_the_marginal_likelihood_and_its_gradient_agrees_with_differ
         model = curve_gp.at(X, t, y, Hyperparameters(kernel, tuple(theta[:2]), theta[2], tuple(theta[3:])), T_MAX)
         K = model.prior(Probes.values(X, t / T_MAX), Probes.values(X, t / T_MAX)) + np.exp(theta[2]) * np.eye(len(y))
         density = multivariate_normal(np.full(len(y), model.mean), model.variance * K).logpdf(y)
-        z = (theta - loss.prior_mean) / loss.prior_sd
+        z = (theta - loss.prior.mean) / loss.prior.sd
         # the prior on the variance: one observation at the variance of y, 1
         return -density + 0.5 * np.log(model.variance) + 0.5 / model.variance + 0.5 * float(z @ z)
 

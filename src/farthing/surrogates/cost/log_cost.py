@@ -30,6 +30,7 @@ from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, forward
 from farthing.surrogates import gp
 from farthing.surrogates.cost.lines import LinearCost
+from farthing.surrogates.fitting import grouped
 
 ZERO = 0.1  # of the smallest positive cost: what a cost of zero counts as
 
@@ -199,7 +200,7 @@ def process(
     >>> float(process(Z, np.sin(6.0 * Z[:, 0])).predict(np.array([[0.5]]))[0][0].round(2))
     0.14
     """
-    owners = np.arange(Z.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    owners = grouped(groups, Z.shape[1])
     columns = np.arange(Z.shape[1]) if selected is None else np.flatnonzero(np.isin(owners, selected))
     numbers = np.unique(owners[columns], return_inverse=True)[1].astype(np.intp)
     left = b if trend is None else b - trend.trend(Z)[0]

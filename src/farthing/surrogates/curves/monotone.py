@@ -37,8 +37,9 @@ from farthing.numerics.linalg import cholesky, forward
 from farthing.numerics.truncated import interval
 from farthing.surrogates.curves import gp as curve_gp
 from farthing.surrogates.curves import kernels as curve_kernels
-from farthing.surrogates.curves.gp import CurveGP, Hyperparameters, Probes, different_rows
+from farthing.surrogates.curves.gp import CurveGP, Hyperparameters
 from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves.probes import Probes, different_rows
 from farthing.surrogates.gp import TINY_VARIANCE
 
 SAMPLES = 256

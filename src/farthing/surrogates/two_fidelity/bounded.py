@@ -27,14 +27,26 @@ from typing import Literal
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
 from farthing.numerics.truncated import log_box_with_gradient, net
-from farthing.surrogates import gp
-from farthing.surrogates.gp import GP, VARIANCE_STRENGTH, Hyperparameters
+from farthing.surrogates.fitting import (
+    COLD_ITERATIONS,
+    LOG_SCALE_BOUNDS,
+    LOG_SCALE_SD,
+    LONG,
+    NormalPrior,
+    best_of,
+    by_log_scales,
+    log_median,
+    number_of_groups,
+    polished,
+    starts,
+)
+from farthing.surrogates.gp import GP, START_LOG_NOISE, WARM_ITERATIONS, Hyperparameters
 from farthing.surrogates.kernels import matern52_with_decay
+from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, LOG_NOISE_MEAN, LOG_NOISE_SD, VARIANCE_STRENGTH
 
 Kernel = Literal["matern52", "gaussian"]
 
@@ -119,7 +131,7 @@ class Data:
 
     @property
     def g(self) -> int:
-        return int(self.groups.max()) + 1 if len(self.groups) else 0
+        return number_of_groups(self.groups)
 
     @property
     def is_bounded(self) -> bool:
@@ -156,6 +168,13 @@ class Loss:
 
     def __post_init__(self) -> None:
         self.centred = self.data.X - self.data.X.mean(axis=0)  # squared distances by products lose fewer digits
+        g = self.data.g
+        self.bounds = [LOG_SCALE_BOUNDS] * g + [LOG_NOISE_BOUNDS]
+        centres, spreads = [*[log_median(LONG, g)] * g, LOG_NOISE_MEAN], [*[LOG_SCALE_SD] * g, LOG_NOISE_SD]
+        if not self.data.has_closed_forms:
+            self.bounds += [MEAN_BOUNDS, LOG_VARIANCE_BOUNDS]
+            centres, spreads = [*centres, 0.0, 0.0], [*spreads, MEAN_SD if self.data.is_bounded else np.inf, np.inf]
+        self.prior = NormalPrior(np.array(centres), np.array(spreads))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         data, g, n = self.data, self.data.g, len(self.data.y)
@@ -185,12 +204,11 @@ class Loss:
         gradient[g] = eta * trace
         W = s2 * G * decay
         Z = W @ np.column_stack([scaled, np.ones(n)])
-        columns = 2.0 * (Z[:, -1] @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, Z[:, :-1]))
-        gradient[:g] = np.bincount(data.groups, weights=columns, minlength=g)
+        gradient[:g] = 2.0 * by_log_scales(scaled, Z[:, :-1], Z[:, -1], data.groups, g)
         if not data.has_closed_forms:
             gradient[g + 1] = by_mean
             gradient[g + 2] = s2 * float((G * k).sum()) + eta * trace + 0.5 * VARIANCE_STRENGTH * (1.0 - 1.0 / s2)
-        prior, by_prior = self._prior(theta)
+        prior, by_prior = self.prior(theta)
         return value + prior, gradient + by_prior
 
     def level(self, theta: Array, k: Array | None = None) -> Level | None:
@@ -229,16 +247,6 @@ class Loss:
         best = product / square if square > 1e-12 else 1.0
         return float(np.clip(best, *self.data.factors))
 
-    def _prior(self, theta: Array) -> tuple[float, Array]:
-        g = self.data.g
-        centres = np.append(np.full(g, gp.LONG + 0.5 * np.log(max(g, 1))), gp.LOG_NOISE_MEAN)
-        spreads = np.append(np.full(g, gp.LOG_SCALE_SD), gp.LOG_NOISE_SD)
-        if not self.data.has_closed_forms:
-            centres = np.append(centres, [0.0, 0.0])
-            spreads = np.append(spreads, [MEAN_SD if self.data.is_bounded else np.inf, np.inf])
-        z = (theta - centres) / spreads
-        return 0.5 * float(z @ z), z / spreads
-
 
 def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
     """The theta of least loss from `warm`, or, when cold, from several starts without bounds and then with them."""
@@ -246,30 +254,14 @@ def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Ar
     if cold or warm is None:
         free = Loss(data.unbounded, kernel)
         g = data.g
-        tried = [_polished(free, start, gp.COLD_ITERATIONS) for start in _starts(g)]
-        tried += [] if warm is None else [_polished(free, warm[: g + 1], gp.COLD_ITERATIONS)]
-        best = min(tried, key=lambda theta: free(theta)[0])
+        tried = [polished(free, start, COLD_ITERATIONS) for start in starts(g, START_LOG_NOISE)]
+        tried += [] if warm is None else [polished(free, warm[: g + 1], COLD_ITERATIONS)]
+        best = best_of(free, tried)
         if data.has_closed_forms:
             return best
         level = free.level(best)
         assert level is not None  # the polish ended at a finite loss
         begin = np.append(best, [level.mean, np.log(level.variance)])
         begins = [begin] if warm is None else [begin, warm]
-        return _polished(loss, min(begins, key=lambda theta: loss(theta)[0]), 2 * BOUNDED_ITERATIONS)
-    return _polished(loss, warm, gp.WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)
-
-
-def _starts(g: int) -> list[Array]:
-    """Where a search without bounds begins: scales of sqrt(g) times 0.5, 1.5 and the prior's."""
-    root = 0.5 * np.log(max(g, 1))
-    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (gp.LONG, -9.0))
-    return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
-
-
-def _polished(loss: Loss, start: Array, iterations: int) -> Array:
-    bounds = [gp.LOG_SCALE_BOUNDS] * loss.data.g + [gp.LOG_NOISE_BOUNDS]
-    bounds += [] if loss.data.has_closed_forms else [MEAN_BOUNDS, LOG_VARIANCE_BOUNDS]
-    options = {"maxiter": iterations, "ftol": 1e-5, "gtol": 1e-2, "maxls": 10}
-    start = np.clip(start, *np.array(bounds).T)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(found.x)
+        return polished(loss, best_of(loss, begins), 2 * BOUNDED_ITERATIONS)
+    return polished(loss, warm, WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)

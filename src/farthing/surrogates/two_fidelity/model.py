@@ -34,7 +34,8 @@ from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.truncated import Moments, interval_moments
 from farthing.surrogates import gp
-from farthing.surrogates.gp import COLD_GROWTH, GP
+from farthing.surrogates.fitting import grouped, is_cold, number_of_groups
+from farthing.surrogates.gp import GP
 from farthing.surrogates.two_fidelity.bounded import Data, Kernel, Loss, best_theta, process
 from farthing.surrogates.two_fidelity.joint import Joint, Pair
 from farthing.surrogates.two_fidelity.paired import FREE, Bounds, Runs, keys, learned_bounds, log_bias, sign_of, spread
@@ -211,7 +212,7 @@ def fit(
     np.True_
     """
     X_e, y_e, X_c, y_c = (np.ascontiguousarray(part, dtype=np.float64) for part in (X_e, y_e, X_c, y_c))
-    columns = np.arange(X_e.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    columns = grouped(groups, X_e.shape[1])
     _check_runs(X_e, y_e, X_c, y_c)
     _check_options(bounds, rho, bias, kernel)
     if warm is not None and not _serves(warm, columns, bias, kernel):
@@ -253,7 +254,7 @@ def fit_plain(X: Array, y: Array, groups: Ints, kernel: Kernel, warm: gp.Hyperpa
     """One level alone, Eq. (3.4): the process of `gp`, or the same under the Gaussian kernel."""
     if kernel == "matern52":
         return gp.fit(X, y, groups, warm)
-    cold = warm is None or len(X) >= COLD_GROWTH * max(warm.cold_at, 1)
+    cold = is_cold(len(X), warm)
     theta = best_theta(_plain(X, y, groups), kernel, None if warm is None else warm.theta, cold)
     return _plain_at(X, y, groups, kernel, _found(theta, theta.size - 1, len(X), warm, cold))
 
@@ -294,7 +295,7 @@ def _fit_truncated(
     start = None if warm is None else warm.bias.theta
     if warm is not None and start is not None and not data.has_closed_forms:
         start = np.append(start, [(warm.mean - centre) / unit, np.log(warm.variance / unit**2)])
-    cold = warm is None or n >= COLD_GROWTH * max(warm.bias.cold_at, 1)
+    cold = is_cold(n, None if warm is None else warm.bias)
     theta = best_theta(data, kernel, start, cold)
     level = Loss(data, kernel).level(theta)
     assert level is not None  # the search ended at a finite loss
@@ -338,8 +339,7 @@ def _chain(by_mean: Array, mean_slope: Array, by_variance: Array, variance_slope
 
 
 def _serves(warm: Hyperparameters, groups: Ints, bias: BiasKind, kernel: Kernel) -> bool:
-    g = int(groups.max()) + 1 if len(groups) else 0
-    return warm.kind == bias and warm.kernel == kernel and len(warm.bias.log_scales) == g
+    return warm.kind == bias and warm.kernel == kernel and len(warm.bias.log_scales) == number_of_groups(groups)
 
 
 def _check_runs(X_e: Array, y_e: Array, X_c: Array, y_c: Array) -> None:
