@@ -17,9 +17,7 @@ from farthing.history import History, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
-from farthing.surrogates.cost import censored, flops, log_cost, transfer
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import censored, choice, flops, lines, log_cost, transfer
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status, Trial
 
@@ -42,7 +40,7 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     X, b = _log_costs(space, history, prior, strength)
     own = None if knowledge.features is None else Counted.of(space, history.costed, b, knowledge)
     stored = history.fits.get("cost")
-    chosen = cost_choice.choose(
+    chosen = choice.choose(
         X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state}
@@ -57,7 +55,7 @@ def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None,
         return None, {}
     X, b = _log_costs(space, history)
     features = log_cost.LogFeatures(space.ratios)
-    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
+    return log_cost.OnLogFeatures(lines.fit(features(X), b, space.groups), features), {}
 
 
 def _log_costs(

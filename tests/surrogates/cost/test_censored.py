@@ -10,8 +10,7 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from farthing.numerics.threads import one_blas_thread
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import choice, lines
 from farthing.surrogates.cost.censored import AS_LONG_AGAIN, raised
 
 SEEDS = 60
@@ -41,7 +40,7 @@ class Case:
         limit = np.quantile(full, 1.0 - share)
         return cls(Z, np.minimum(full, limit), full > limit, truth)
 
-    def squared_error(self, model: linear_cost.LinearCost) -> float:
+    def squared_error(self, model: lines.LinearCost) -> float:
         """At the points that were cut short."""
         return float(np.mean((model.mean_at(self.Z[self.bound]) - self.truth[self.bound]) ** 2))
 
@@ -52,9 +51,9 @@ def errors(cases: list[Case]) -> np.ndarray:
     for case in cases:
         complete = ~case.bound
         models = (
-            linear_cost.fit(case.Z, raised(case.Z, case.b, case.bound)),
-            linear_cost.fit(case.Z, case.b),
-            linear_cost.fit(case.Z[complete], case.b[complete]),
+            lines.fit(case.Z, raised(case.Z, case.b, case.bound)),
+            lines.fit(case.Z, case.b),
+            lines.fit(case.Z[complete], case.b[complete]),
         )
         rows.append([case.squared_error(model) for model in models])
     return np.array(rows)
@@ -90,9 +89,9 @@ class TestWorth:
             case = Case.of(seed, 14, 3)
             groups, ratios, complete = np.arange(3), np.ones(3), ~case.bound
             models = (
-                cost_choice.choose(case.Z, raised(case.Z, case.b, case.bound), groups, ratios).model,
-                cost_choice.choose(case.Z, case.b, groups, ratios).model,
-                cost_choice.choose(case.Z[complete], case.b[complete], groups, ratios).model,
+                choice.choose(case.Z, raised(case.Z, case.b, case.bound), groups, ratios).model,
+                choice.choose(case.Z, case.b, groups, ratios).model,
+                choice.choose(case.Z[complete], case.b[complete], groups, ratios).model,
             )
             found.append([case.squared_error(model) for model in models])
         with_bounds_raised, as_costs, left_out = np.sqrt(np.mean(found, axis=0))
@@ -103,7 +102,7 @@ class TestWorth:
         """Three standard deviations of the noise, with 18 points of 60 cut short in each of many cases."""
         for seed in range(SEEDS // 2):
             case = Case.of(seed, 60, 3)
-            model = linear_cost.fit(case.Z, raised(case.Z, case.b, case.bound))
+            model = lines.fit(case.Z, raised(case.Z, case.b, case.bound))
             assert np.all(model.mean_at(case.Z[case.bound]) >= case.b[case.bound] - 3.0 * 0.2 - 0.1)
 
 
@@ -121,9 +120,9 @@ class TestLikelihood:
 
         level, slope, _ = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-6}).x
         ends = np.array([[0.0], [1.0]])
-        line = linear_cost.fit(Z, raised(Z, b, bound))
+        line = lines.fit(Z, raised(Z, b, bound))
         np.testing.assert_allclose(line.mean_at(ends), [level, level + slope], atol=0.06)
-        naive = linear_cost.fit(Z, b)
+        naive = lines.fit(Z, b)
         assert abs(naive.mean_at(ends)[1] - level - slope) > 0.2
 
 

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from farthing.surrogates import gp, likelihood
-from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Data, GaussianGP, Loss, best_theta, process
+from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Data, Loss, best_theta
+from farthing.surrogates.two_fidelity.processes import GaussianGP, process
 from oracles import dense_gp
 
 INF = np.inf
@@ -136,9 +137,9 @@ def test_without_bounds_the_loss_is_that_of_a_plain_process():
 def test_closed_forms_are_where_the_open_loss_is_least():
     """Mean and variance of the closed form have no slope in the loss that leaves them open."""
     closed = data(rho=0.8)
-    level = Loss(closed).level(THETA[:3])
+    parts = Loss(closed).profiled(THETA[:3])
     opened = replace(closed, extra=np.zeros((N, N)))
-    gradient = Loss(opened)(np.append(THETA[:3], [level.mean, np.log(level.variance)]))[1]
+    gradient = Loss(opened)(np.append(THETA[:3], [parts.mean, np.log(parts.variance)]))[1]
     np.testing.assert_allclose(gradient[3:], 0.0, atol=1e-7)
 
 
@@ -147,16 +148,16 @@ def test_a_free_factor_is_the_best_of_all(bounds):
     case = data(bounds, rho=None)
     theta = THETA[:3] if case.has_closed_forms else THETA
     loss = Loss(case)
-    best = loss.level(theta).rho
+    best = loss.profiled(theta).rho
     for other in (best - 0.01, best + 0.01):
         assert Loss(replace(case, rho=other))(theta)[0] > loss(theta)[0]
 
 
 def test_a_free_factor_stays_in_its_range():
-    best = Loss(data((-1.0, 0.0), rho=None)).level(THETA).rho
+    best = Loss(data((-1.0, 0.0), rho=None)).profiled(THETA).rho
     for ends in ((best + 0.1, best + 0.2), (best - 0.2, best - 0.1)):
         case = replace(data((-1.0, 0.0), rho=None), factors=ends)
-        assert Loss(case).level(THETA).rho == min(ends, key=lambda end: abs(end - best))
+        assert Loss(case).profiled(THETA).rho == min(ends, key=lambda end: abs(end - best))
 
 
 def test_bounds_far_away_change_nothing():

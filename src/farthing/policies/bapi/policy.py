@@ -38,8 +38,9 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.fits import success_model
 from farthing.policies.sampling import next_of_design
 from farthing.space import Space
-from farthing.surrogates.curves.kernels import TimeKernel
-from farthing.surrogates.curves.monotone import Mixture, Paths
+from farthing.surrogates.curves.mixture import Mixture
+from farthing.surrogates.curves.paths import Paths
+from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Decision, Proposal, Status, Trial
 

@@ -46,7 +46,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.fits import success_model
 from farthing.space import Space
 from farthing.surrogates.feasibility import Feasibility
-from farthing.surrogates.two_fidelity.model import TwoFidelity
+from farthing.surrogates.two_fidelity import TwoFidelity
 from farthing.trial import Config, Decision, Proposal, Status, Trial
 
 INITIAL = 4  # complete trainings of the design

@@ -11,7 +11,7 @@ censored data", with normal errors, for which this is the EM algorithm of Tobin'
 
     t_i = E[b_i | b_i >= bound_i],   b_i ~ N(m(z_i), s^2),      s^2 = s_line^2 + sum_i Var[b_i | b_i >= bound_i] / nu
 
-The line is the low-variance one of `linear_cost`, with its selection of parameters and its nu degrees of freedom. To
+The line is the low-variance one of `lines`, with its selection of parameters and its nu degrees of freedom. To
 put expected values in the place of bounds makes residuals too small: the second term of s^2 gives back what is missing.
 Where nothing is complete there is no scale to learn, and any level above the bounds is as likely: what lasted so long
 is then expected to last as long again; with a prior, what that expects above the bound.
@@ -25,7 +25,8 @@ import numpy as np
 
 from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.truncated import interval_moments
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import lines
+from farthing.surrogates.cost.residuals import NOISE_PRIOR
 
 AS_LONG_AGAIN = float(np.log(2.0))
 ITERATIONS, TOLERANCE = 20, 0.01  # of log cost: far below what a line knows
@@ -59,15 +60,15 @@ def raised(
 def _unlearned(b: Array, level_strength: float) -> Array:
     if level_strength == 0.0:
         return np.asarray(b + AS_LONG_AGAIN)
-    spread = np.full(len(b), linear_cost.NOISE_PRIOR**2 * (1.0 + 1.0 / level_strength))
+    spread = np.full(len(b), NOISE_PRIOR**2 * (1.0 + 1.0 / level_strength))
     return interval_moments(np.zeros(len(b)), spread, b, np.inf).mean
 
 
-def _line(Z: Array, t: Array, groups: Sequence[int] | Ints | None, level_strength: float) -> linear_cost.LinearCost:
+def _line(Z: Array, t: Array, groups: Sequence[int] | Ints | None, level_strength: float) -> lines.LinearCost:
     """The line whose number of parameters predicts each log cost best from the others."""
     if level_strength == 0.0:
-        return linear_cost.fit(Z, t, groups)
-    models = linear_cost.fit_sizes(Z, t, groups, (0, *linear_cost.SIZES), level_strength)
+        return lines.fit(Z, t, groups)
+    models = lines.fit_sizes(Z, t, groups, (0, *lines.SIZES), level_strength)
     return max(models.values(), key=lambda model: float(model.log_densities().sum()) if len(t) > 1 else 0.0)
 
 

@@ -19,38 +19,29 @@ observations than leaving one out; processes have fixed parts. Weights below LEA
 
     mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
 
-Time. From LONE_PROCESS_FROM observations on, the average holds one process, the heaviest at the last contest: every
-prediction pays for each. Contests among all are held when the data has grown by 10 % and the scores of the others stay
-as they were meanwhile. Hyperparameters are searched for again when the data has grown by 10 %, those of the heaviest
-process by 2 %, from several starts when it has doubled; in between a process takes in new observations with those it
-has. `state` holds all that the next call needs to go on from here.
+`refits` says when each process is fitted again. `state` holds all that the next call needs to continue from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates import gp
-from farthing.surrogates.cost import lines as linear_cost
-from farthing.surrogates.cost import log_cost
-from farthing.surrogates.cost.lines import LinearCost
+from farthing.surrogates.cost.combined import Average, Corrected
+from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
 from farthing.surrogates.cost.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
+from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, Refits
 
-PROCESSES_FROM = 8
-SELECTED = 3  # parameters of gp-selected
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and from how many on it falls as 1 / n
 PROCESS_PARTS = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior; the lines share 1
 OWN_PART = 1.0  # of a model that the user knows to count what the program does
 LEAST_PART = 0.02  # of each line
 LEAST_WEIGHT = 0.05
 STACKING_STEPS = 20
-LONE_PROCESS_FROM = 50
-GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0
 WORDS = {
     "linear": "a line in all parameters",
     "linear-0": "a level",
@@ -68,65 +59,6 @@ class Own(CostModel, Protocol):
     """A further candidate, of X itself and of the whole log cost: what the user counts."""
 
     def log_densities(self) -> Array: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Average(CostModel):
-    """A mixture of models, as one of its mean and variance."""
-
-    models: tuple[CostModel, ...]
-    weights: Array  # (k,), sum 1
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f)."""
-        means, variances = (np.array(part) for part in zip(*(model.predict(X) for model in self.models), strict=True))
-        mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        parts = zip(*(model.predict_with_gradient(X) for model in self.models), strict=True)
-        means, variances, mean_slopes, variance_slopes = (np.array(part) for part in parts)  # (k, m) and (k, m, f)
-        w, mean = self.weights, self.weights @ means
-        apart = means - mean
-        slope = np.tensordot(w, mean_slopes, 1)
-        spread = np.tensordot(w, variance_slopes + 2.0 * apart[:, :, None] * mean_slopes, 1)  # sum w apart = 0
-        return mean, w @ (variances + apart**2), slope, spread
-
-    def mean_at(self, X: Array) -> Array:
-        return np.asarray(self.weights @ np.array([model.mean_at(X) for model in self.models]))
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        parts = zip(*(model.mean_with_gradient(X) for model in self.models), strict=True)
-        means, slopes = (np.array(part) for part in parts)
-        return self.weights @ means, np.tensordot(self.weights, slopes, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected(CostModel):
-    """A prior mean, and a model of what the observations make of it."""
-
-    prior: CostModel
-    correction: CostModel
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f): what is not known is the correction."""
-        mean, variance = self.correction.predict(X)
-        return self.prior.mean_at(X) + mean, variance
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        mean, variance, mean_slope, variance_slope = self.correction.predict_with_gradient(X)
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        return prior + mean, variance, prior_slope + mean_slope, variance_slope
-
-    def mean_at(self, X: Array) -> Array:
-        return self.prior.mean_at(X) + self.correction.mean_at(X)
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        mean, slope = self.correction.mean_with_gradient(X)
-        return prior + mean, prior_slope + slope
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +100,8 @@ def choose(
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
         b = b - prior.mean_at(X)
-    lines = _lines(Z, b, owners, linear_cost.SIZES if prior is None else (0, *linear_cost.SIZES), level_strength)
-    fits = _Fits(Z, b, owners, lines["linear"], stored or {})
+    lines = _lines(Z, b, owners, SIZES if prior is None else (0, *SIZES), level_strength)
+    fits = Refits(Z, b, owners, lines["linear"], stored or {})
     processes = {name: fits.process(name) for name in fits.competing()}
     weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
@@ -202,7 +134,7 @@ def _average(
 
 
 def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], level_strength: float) -> dict[str, LinearCost]:
-    sizes = linear_cost.fit_sizes(Z, b, groups, wanted, level_strength)
+    sizes = fit_sizes(Z, b, groups, wanted, level_strength)
     everything = next(iter(sizes))  # the one on all parameters comes first
     return {"linear" if size == everything else f"linear-{size}": model for size, model in sizes.items()}
 
@@ -255,72 +187,3 @@ def _said(weights: Mapping[str, float]) -> str:
     if len(weights) == 1:
         return f"log cost by {WORDS[next(iter(weights))]}"
     return "log cost by " + ", ".join(f"{WORDS[name]} ({weight:.0%})" for name, weight in weights.items())
-
-
-@dataclass(frozen=True, eq=False)
-class _Fits:
-    """Which processes compete, and their fits: from the stored hyperparameters, and to better ones when due."""
-
-    Z: Array
-    b: Array
-    groups: Ints
-    line: LinearCost
-    stored: Mapping[str, Any]
-
-    def competing(self) -> tuple[str, ...]:
-        n, leader = len(self.b), self.stored.get("leader")
-        if n < PROCESSES_FROM:
-            return ()
-        if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
-            few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
-            return tuple(name for name in PROCESS_PARTS if not (few and name == "gp-selected"))
-        return (leader,)
-
-    def process(self, name: str) -> CostProcess:
-        last, due, selected = self._last(name), self._due(name), self._selected(name)
-        warm = None
-        if last is not None and last["selected"] == selected:
-            warm = gp.Hyperparameters.from_json(last["hyperparameters"])
-            if len(self.b) < COLD_GROWTH * warm.cold_at:
-                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own, earlier, multi-start
-        trend = self.line if name == "gp-lv" else None
-        return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
-
-    def state(
-        self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
-    ) -> dict[str, Any]:
-        """JSON for the next call; of those who did not compete, what is known of them."""
-        contest = len(processes) > 1
-        return {
-            "n": len(self.b),
-            "leader": leader,
-            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
-            "scores": {**self.stored.get("scores", {}), **scores},
-            "processes": {
-                **self.stored.get("processes", {}),
-                **{name: self._remembered(name, process) for name, process in processes.items()},
-            },
-        }
-
-    def _remembered(self, name: str, process: CostProcess) -> dict[str, Any]:
-        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
-        warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
-        cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
-        at = n if last is None or self._due(name) else last["at"]
-        hyperparameters = replace(found, cold_at=cold_at).as_json()
-        return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
-
-    def _last(self, name: str) -> dict[str, Any] | None:
-        remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
-        return remembered
-
-    def _due(self, name: str) -> bool:
-        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
-        return last is None or len(self.b) >= growth * last["at"]
-
-    def _selected(self, name: str) -> list[int] | None:
-        """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
-        if name != "gp-selected":
-            return None
-        last = self._last(name)
-        return list(self.line.selected[:SELECTED]) if last is None or self._due(name) else last["selected"]

@@ -39,7 +39,8 @@ from scipy.special import exprel
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import cholesky, forward
-from farthing.surrogates.cost.lines import (
+from farthing.surrogates.cost.log_cost import logs
+from farthing.surrogates.cost.residuals import (
     NOISE_STRENGTH,
     deleted_square,
     huber_weights,
@@ -47,7 +48,6 @@ from farthing.surrogates.cost.lines import (
     residual_scale,
     student_spread,
 )
-from farthing.surrogates.cost.log_cost import logs
 
 SHARE_STRENGTH = 1e-3
 ITERATIONS, TOLERANCE = 30, 1e-6

@@ -19,12 +19,8 @@ otherwise: two points give little more than their geometric mean. Given v everyt
 (kappa makes s consistent for normal residuals), and v and s follow in turn: iteratively reweighted least squares, whose
 fixed point minimises sum_i rho(r_i; k s) + RIDGE |w|^2 / 2 with Huber's rho.
 
-Selection is greedy and forward over parameters, by the log evidence of a set S, up to what all sets share,
-
-    RIDGE^(q/2) |A|^(-1/2) (NOISE_STRENGTH NOISE_PRIOR^2 + Q)^(-(NOISE_STRENGTH + n - 1) / 2),
-
-which charges a choice for its dummies. All sets read the same Gram matrix Zc' V Zc, with the v of the fit on all
-parameters. Leaving observation i out, with u_i = 1 / sum v + z_i' A^-1 z_i and h_i = v_i u_i, is closed too (v fixed):
+`selection` chooses the parameters. Leaving observation i out, with u_i = 1 / sum v + z_i' A^-1 z_i and h_i = v_i u_i,
+has a closed form too (v fixed):
 
     r_i^-i = r_i / (1 - h_i),   u_i^-i = u_i / (1 - h_i),   Q^-i = Q - v_i r_i^2 / (1 - h_i)
 
@@ -42,16 +38,21 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.special import gammaln, ndtr
+from scipy.linalg.lapack import dpotrs
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.linalg import backward, forward
+from farthing.numerics.linalg import backward
+from farthing.surrogates.cost.residuals import (
+    NOISE_STRENGTH,
+    deleted_square,
+    huber_weights,
+    log_student,
+    residual_scale,
+    student_spread,
+)
+from farthing.surrogates.cost.selection import Evidence, ridge_factor, solved
+from farthing.surrogates.fitting import grouped
 
-RIDGE = 0.05
-NOISE_PRIOR, NOISE_STRENGTH = 0.3, 3.0
-HUBER = 1.345  # k: 95 % as efficient as least squares where residuals are normal
-KAPPA = float(2.0 * ndtr(HUBER) - 1.0)
 ITERATIONS, TOLERANCE = 25, 1e-6
 SIZES = (1, 2, 3)  # parameters of the low-variance models; one on all parameters comes with them
 BEYOND = 3.0  # standard deviations of the residuals, besides one range, that a mean may leave the costs seen
@@ -123,7 +124,7 @@ class LinearCost:
 
     def _leverage(self, A: Array) -> tuple[Array, Array]:
         """u (m,) and A^-1 z (m, q) at centred rows."""
-        V = _solved(self.L, A.T)
+        V = solved(self.L, A.T)
         return 1.0 / self.weight + np.einsum("ij,ij->j", V, V), backward(self.L, V).T if len(V) else A
 
     def _bend(self, mean: Array) -> tuple[Array, Array]:
@@ -151,20 +152,6 @@ class LinearCost:
         return log_student(*self.leave_one_out(), max(self.freedom - 1.0, 1.0))
 
 
-def deleted_square(residuals: Array, deleted: Array, u: Array, v: Array, scale: float) -> Array:
-    """Squared scale (n,) of the law of each observation given all others, from residuals, u of both kinds and v."""
-    freedom = NOISE_STRENGTH + len(v) - 1.0
-    total = np.maximum(freedom * scale**2 - v * residuals * deleted / KAPPA, NOISE_STRENGTH * NOISE_PRIOR**2)
-    return np.asarray(total / max(freedom - 1.0, 1.0) * (1.0 + u))
-
-
-def log_student(residuals: Array, square: Array, freedom: float) -> Array:
-    """log density of Student's t with squared scale `square`."""
-    constant = gammaln((freedom + 1.0) / 2.0) - gammaln(freedom / 2.0) - 0.5 * np.log(freedom * np.pi)
-    tail = np.log1p(residuals**2 / (freedom * square))
-    return np.asarray(constant - 0.5 * np.log(square) - 0.5 * (freedom + 1.0) * tail)
-
-
 def fit(Z: Array, b: Array, groups: Sequence[int] | Ints | None = None) -> LinearCost:
     """The model whose number of parameters predicts each log cost best from the others.
 
@@ -185,7 +172,7 @@ def fit_sizes(
 
     A level of 0 counts as `level_strength` observations.
     """
-    columns = np.arange(Z.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    columns = grouped(groups, Z.shape[1])
     owned = [np.flatnonzero(columns == j) for j in range(int(columns.max(initial=-1)) + 1)]
     d, everyone = len(owned), tuple(range(len(owned)))
     everything = huber(Z, b, everyone, owned, np.ones(len(b)), level_strength)
@@ -214,7 +201,7 @@ def huber(
         if abs(scale - before) <= TOLERANCE * scale:
             break
     weight = float(v.sum()) + level_strength
-    basis = np.column_stack([np.full(len(b), weight**-0.5), _solved(L, (A - centre).T).T])
+    basis = np.column_stack([np.full(len(b), weight**-0.5), solved(L, (A - centre).T).T])
     return LinearCost(
         selected,
         columns,
@@ -237,64 +224,7 @@ def _weighted(A: Array, b: Array, v: Array, k: float = 0.0) -> tuple[float, Arra
     centre, level = v @ A / v.sum(), float(v @ b / (v.sum() + k))
     C, t = A - centre, b - level
     weighted = C * v[:, None]
-    L = _factor(weighted.T @ C)
+    L = ridge_factor(weighted.T @ C)
     weights = dpotrs(L, weighted.T @ t, lower=1)[0] if len(L) else np.empty(0)
     residuals = t - C @ weights
     return level, centre, weights, L, residuals, residual_scale(float(v @ (t * residuals)) + k * level**2, len(b))
-
-
-def huber_weights(residuals: Array, scale: float) -> Array:
-    """v (n,): 1 up to k s, and then such that the pull of a residual grows no more."""
-    return np.asarray(np.minimum(1.0, HUBER * scale / np.maximum(np.abs(residuals), 1e-300)))
-
-
-def student_spread(n: int) -> float:
-    """Variance over squared scale of the predictive law from n observations."""
-    return (NOISE_STRENGTH + n - 1.0) / (NOISE_STRENGTH + n - 3.0)
-
-
-def residual_scale(Q: float, n: int) -> float:
-    """s from the penalised sum of weighted squares Q."""
-    return float(np.sqrt((NOISE_STRENGTH * NOISE_PRIOR**2 + max(Q, 0.0) / KAPPA) / (NOISE_STRENGTH + n - 1.0)))
-
-
-def _solved(L: Array, B: Array) -> Array:
-    """L^-1 B, also of nothing."""
-    return forward(L, B) if len(L) else B
-
-
-def _factor(gram: Array) -> Array:
-    """Lower factor of Zc' V Zc + RIDGE I; the ridge makes it exist."""
-    return np.asarray(dpotrf(gram + RIDGE * np.eye(len(gram)), lower=1, clean=1)[0]) if len(gram) else gram
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """log evidence of sets of parameters, all from one Gram matrix."""
-
-    owned: Sequence[Ints]  # columns of each parameter
-    gram: Array  # (f, f) Zc' V Zc
-    moment: Array  # (f,) Zc' V b
-    total: float  # b' V b
-    n: int
-
-    @classmethod
-    def of(cls, Z: Array, b: Array, owned: Sequence[Ints], v: Array) -> Evidence:
-        C, t = Z - v @ Z / v.sum(), b - v @ b / v.sum()
-        return cls(owned, (C * v[:, None]).T @ C, C.T @ (v * t), float(v @ t**2), len(b))
-
-    def __call__(self, parameters: tuple[int, ...]) -> float:
-        S = np.concatenate([np.empty(0, dtype=np.intp), *(self.owned[j] for j in parameters)])
-        L = _factor(self.gram[np.ix_(S, S)])
-        half = _solved(L, self.moment[S])
-        left = NOISE_STRENGTH * NOISE_PRIOR**2 + max(self.total - float(half @ half), 0.0)
-        determinant = 0.5 * len(S) * np.log(RIDGE) - float(np.log(L.diagonal()).sum())
-        return float(determinant - 0.5 * (NOISE_STRENGTH + self.n - 1.0) * np.log(left))
-
-    def forward_selection(self, size: int) -> tuple[int, ...]:
-        """The `size` most significant parameters, each the one that adds the most evidence to those before it."""
-        chosen: tuple[int, ...] = ()
-        while len(chosen) < size:
-            others = [j for j in range(len(self.owned)) if j not in chosen]
-            chosen = (*chosen, max(others, key=lambda j, chosen=chosen: self((*chosen, j))))  # type: ignore[misc]
-        return chosen

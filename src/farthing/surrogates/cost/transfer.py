@@ -7,7 +7,7 @@ Symbols and shapes
     b_i = level[task_i] + g(x_i) + noise,   level = line(M) + noise
 
 CEI's appendix B finds that slopes are much the same between data sets while levels are not. So the levels are taken out
-first, by a robust line with one level per task; g is the average of cost models that `cost_choice` makes of what is
+first, by a robust line with one level per task; g is the average of cost models that `choice` makes of what is
 left; and the levels are a low-variance line in M, which with few tasks is little more than their mean. Sizes are logs,
 so that twice the rows is the same step everywhere.
 """
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import lines
+from farthing.surrogates.cost.choice import choose
 from farthing.surrogates.cost.log_cost import CostModel, LogFeatures
 
 
@@ -66,10 +66,10 @@ def fit(X: Array, b: Array, task: Ints, groups: Sequence[int] | Ints, ratios: Ar
     True
     """
     levels = _levels(LogFeatures(np.asarray(ratios, dtype=np.float64))(X), b, task)
-    shape = cost_choice.choose(X, b - levels[task], groups, ratios).model
+    shape = choose(X, b - levels[task], groups, ratios).model
     low, span = M.min(axis=0), np.ptp(M, axis=0)
     unit = np.where(span > 0.0, span, 1.0)
-    mean, variance = linear_cost.fit((M - low) / unit, levels).predict(((m - low) / unit)[None, :])
+    mean, variance = lines.fit((M - low) / unit, levels).predict(((m - low) / unit)[None, :])
     return Transferred(shape, float(mean[0]), float(variance[0]), float(shape.predict(X)[1].mean()))
 
 
@@ -78,7 +78,7 @@ def _levels(Z: Array, b: Array, task: Ints) -> Array:
     tasks = int(task.max()) + 1
     dummies = (task[:, None] == np.arange(tasks)).astype(np.float64)
     columns = np.arange(Z.shape[1] + tasks)
-    line = linear_cost.huber(np.column_stack([Z, dummies]), b, (0,), [columns], np.ones(len(b)))
+    line = lines.huber(np.column_stack([Z, dummies]), b, (0,), [columns], np.ones(len(b)))
     left = b - (Z - line.centre[: Z.shape[1]]) @ line.weights[: Z.shape[1]]
     weight = dummies * line.v[:, None]
     return np.asarray(left @ weight / weight.sum(axis=0))

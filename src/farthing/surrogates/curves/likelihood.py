@@ -1,6 +1,6 @@
 """The loss that a process over training curves minimises, and its gradient.
 
-Symbols and shapes (those of `curves.gp` keep their meaning)
+Symbols and shapes (those of `unconstrained` keep their meaning)
     R      (m, f)  the different configurations;  tau (u,) the different times
     theta = (log l, log eta, phi), phi the parameters of the kernel over time
     loss  = (n + nu) / 2 log(q + nu) + log|K| / 2 + priors,        dloss/dtheta = sum(W * dK) / 2 + prior,
@@ -17,9 +17,9 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import squared_distances
-from farthing.surrogates.curves import kernels
-from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.probes import different_rows
+from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.fitting import LOG_SCALE_BOUNDS, LOG_SCALE_SD, MEDIUM, NormalPrior, by_log_scales, log_median
 from farthing.surrogates.kernels import matern52_with_decay
 from farthing.surrogates.likelihood import VARIANCE_STRENGTH, profile
@@ -42,8 +42,8 @@ class Loss:
         self.pairs = (self.time[:, None] * len(self.tau) + self.time).ravel()
         shape = (self.n, self.n)
         self.K_x, self.K_t, self.W = (np.empty(shape) for _ in range(3))
-        middle, wide = kernels.PRIOR_MEAN[kernel], kernels.PRIOR_SD[kernel]
-        self.bounds = [*[LOG_SCALE_BOUNDS] * g, LOG_NOISE_BOUNDS, *kernels.BOUNDS[kernel]]
+        middle, wide = time_kernels.PRIOR_MEAN[kernel], time_kernels.PRIOR_SD[kernel]
+        self.bounds = [*[LOG_SCALE_BOUNDS] * g, LOG_NOISE_BOUNDS, *time_kernels.BOUNDS[kernel]]
         self.prior = NormalPrior(
             np.array([*[log_median(MEDIUM, g)] * g, LOG_NOISE_MEAN, *middle]),
             np.array([*[LOG_SCALE_SD] * g, LOG_NOISE_SD, *wide]),
@@ -53,7 +53,7 @@ class Loss:
         g, eta = self.g, float(np.exp(theta[self.g]))
         scaled = self.R / np.exp(theta[:g])[self.groups]
         k_x, decay = matern52_with_decay(squared_distances(scaled, scaled))  # (m, m)
-        k_t, by_phi = kernels.with_gradient(self.kernel, theta[g + 1 :], self.tau)  # (u, u)
+        k_t, by_phi = time_kernels.with_gradient(self.kernel, theta[g + 1 :], self.tau)  # (u, u)
         _gather(k_x, self.run, self.K_x)
         _gather(k_t, self.time, self.K_t)
         K = np.multiply(self.K_x, self.K_t, out=self.W)

@@ -21,15 +21,13 @@ Normal(0, 2) in units of the spread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
+from farthing.numerics.linalg import squared_distances
 from farthing.numerics.truncated import log_box_with_gradient, net
 from farthing.surrogates.fitting import (
     COLD_ITERATIONS,
@@ -44,75 +42,15 @@ from farthing.surrogates.fitting import (
     polished,
     starts,
 )
-from farthing.surrogates.gp import GP, START_LOG_NOISE, WARM_ITERATIONS, Hyperparameters
-from farthing.surrogates.kernels import matern52_with_decay
+from farthing.surrogates.gp import START_LOG_NOISE, WARM_ITERATIONS
 from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, LOG_NOISE_MEAN, LOG_NOISE_SD, VARIANCE_STRENGTH
-
-Kernel = Literal["matern52", "gaussian"]
+from farthing.surrogates.two_fidelity.processes import KERNELS, Kernel
 
 POINTS = 256  # of the net behind Z in a fit: an error of 0.01 in log Z moves no hyperparameter that matters
 BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
 MEAN_SD = 2.0
 MEAN_BOUNDS = (-20.0, 20.0)
 LOG_VARIANCE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e4)))
-
-
-def gaussian_with_decay(s: Array) -> tuple[Array, Array]:
-    """k(s) = exp(-s / 2) of squared scaled distances, and its decay -2 k'(s), which is k itself."""
-    k = np.exp(-0.5 * s)
-    return k, k
-
-
-KERNELS: dict[Kernel, Callable[[Array], tuple[Array, Array]]] = {
-    "matern52": matern52_with_decay,
-    "gaussian": gaussian_with_decay,
-}
-
-
-class GaussianGP(GP):
-    """The process of `gp` under the Gaussian kernel, that of the paper."""
-
-    def cross(self, X: Array) -> tuple[Array, Array, Array]:
-        A = X / self.scales
-        return *gaussian_with_decay(squared_distances(A, self._scaled)), A
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        K = self.cross(X)[0]
-        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
-
-    def mean_at(self, X: Array) -> Array:
-        return np.asarray(self.mean + self.cross(X)[0] @ self.alpha)
-
-    def covariance(self, X: Array) -> tuple[Array, Array]:
-        K, _, A = self.cross(X)
-        V = forward(self.L, K.T)
-        return self.mean + K @ self.alpha, self.variance * (gaussian_with_decay(squared_distances(A, A))[0] - V.T @ V)
-
-    def condition(self, X: Array, y: Array) -> GP:
-        K, _, A = self.cross(X)
-        new = gaussian_with_decay(squared_distances(A, A))[0]
-        new[np.diag_indices(len(X))] += np.exp(self.hyperparameters.log_noise)
-        L = extend_cholesky(self.L, K.T, new)
-        both = np.concatenate([self.y, y])
-        alpha = backward(L, forward(L, both - self.mean))
-        return GaussianGP(
-            np.concatenate([self.X, X]), both, self.groups, self.hyperparameters, self.mean, self.variance, L, alpha
-        )
-
-
-def process(
-    kernel: Kernel, X: Array, y: Array, groups: Ints, hyperparameters: Hyperparameters,
-    mean: float, variance: float, extra: Array | None = None,
-) -> GP:  # fmt: skip
-    """The process with everything given; `extra` (n, n) is covariance of y beside signal and noise."""
-    scaled = X / np.exp(np.array(hyperparameters.log_scales))[groups]
-    K = KERNELS[kernel](squared_distances(scaled, scaled))[0]
-    K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
-    if extra is not None:
-        K += extra / variance
-    L = cholesky(K.T)
-    kind = GP if kernel == "matern52" else GaussianGP
-    return kind(X, y, groups, hyperparameters, mean, variance, L, backward(L, forward(L, y - mean)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +85,7 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class Profiled:
     """The parts of a process at one theta: rho, mu, s2, the factor L of C, and alpha."""
 
     rho: float
@@ -180,20 +118,20 @@ class Loss:
         data, g, n = self.data, self.data.g, len(self.data.y)
         scaled = self.centred / np.exp(theta[:g])[data.groups]
         k, decay = KERNELS[self.kernel](squared_distances(scaled, scaled))
-        level = self.level(theta, k)
-        if level is None:
+        parts = self.profiled(theta, k)
+        if parts is None:
             return np.inf, np.zeros_like(theta)
-        s2, alpha = level.variance, level.alpha
-        inverse = dpotri(level.L, lower=1)[0]
+        s2, alpha = parts.variance, parts.alpha
+        inverse = dpotri(parts.L, lower=1)[0]
         G = np.tril(inverse, -1)
         G = 0.5 * (G + G.T + np.diag(np.diag(inverse)) - alpha[:, None] * alpha)
-        value = float(np.log(np.diag(level.L)).sum()) + 0.5 * float(level.residual @ alpha)
+        value = float(np.log(np.diag(parts.L)).sum()) + 0.5 * float(parts.residual @ alpha)
         value += 0.5 * VARIANCE_STRENGTH * (np.log(s2) + 1.0 / s2)
         by_mean = -float(alpha.sum())
         if data.is_bounded:
             b, (lower, upper) = data.boxed, (np.full(data.boxed, bound) for bound in data.bounds)
             log_z, z_mean, z_covariance = log_box_with_gradient(
-                np.full(b, level.mean), level.L[:b, :b], lower, upper, net(self.points, b)
+                np.full(b, parts.mean), parts.L[:b, :b], lower, upper, net(self.points, b)
             )
             value, by_mean = value + log_z, by_mean + float(z_mean.sum())
             G[:b, :b] += z_covariance
@@ -211,7 +149,7 @@ class Loss:
         prior, by_prior = self.prior(theta)
         return value + prior, gradient + by_prior
 
-    def level(self, theta: Array, k: Array | None = None) -> Level | None:
+    def profiled(self, theta: Array, k: Array | None = None) -> Profiled | None:
         """The parts at theta; None where C has no factor."""
         data, g, n = self.data, self.data.g, len(self.data.y)
         if k is None:
@@ -230,7 +168,7 @@ class Loss:
             mean, s2 = float(theta[g + 1]), float(np.exp(theta[g + 2]))
             rho = self._factor(float(low @ (data.y - mean)), float(low @ data.low))
             residual, alpha = data.y - rho * data.low - mean, y - rho * low - mean * one
-            return Level(rho, mean, s2, L, alpha, residual)
+            return Profiled(rho, mean, s2, L, alpha, residual)
         # Generalised least squares for y on (1, low): low less its own regression on 1 first.
         ones = float(one.sum())
         apart = low - float(low.sum()) / ones * one
@@ -238,7 +176,7 @@ class Loss:
         mean = float((y - rho * low).sum()) / ones
         residual, alpha = data.y - rho * data.low - mean, y - rho * low - mean * one
         s2 = (max(float(residual @ alpha), 0.0) + VARIANCE_STRENGTH) / (n + VARIANCE_STRENGTH)
-        return Level(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
+        return Profiled(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
 
     def _factor(self, product: float, square: float) -> float:
         """rho of least (d - mu)' C^-1 (d - mu) in its range: a parabola, so the cut is exact."""
@@ -259,9 +197,9 @@ def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Ar
         best = best_of(free, tried)
         if data.has_closed_forms:
             return best
-        level = free.level(best)
-        assert level is not None  # the polish ended at a finite loss
-        begin = np.append(best, [level.mean, np.log(level.variance)])
+        parts = free.profiled(best)
+        assert parts is not None  # the polish ended at a finite loss
+        begin = np.append(best, [parts.mean, np.log(parts.variance)])
         begins = [begin] if warm is None else [begin, warm]
         return polished(loss, best_of(loss, begins), 2 * BOUNDED_ITERATIONS)
     return polished(loss, warm, WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)

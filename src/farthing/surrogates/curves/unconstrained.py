@@ -4,7 +4,7 @@ Symbols and shapes
     X      (n, f)  configurations in the unit cube, one row per observation
     t      (n,)    times as shares of t_max
     y      (n,)    values; standardised inside
-    l      (g,)    length-scales over X;  eta  noise variance divided by the signal variance;  phi: see `curves.kernels`
+    l      (g,)    length-scales over X;  eta  noise variance divided by the signal variance;  phi: see `time_kernels`
     K      (n, n)  K_x(X, X) * K_t(t, t) + eta I, Matern-5/2 times a kernel over time;  L its lower Cholesky factor
     alpha  (n,)    K^-1 (y - mean)
 
@@ -24,10 +24,10 @@ from scipy.linalg.lapack import dpotrs
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
-from farthing.surrogates.curves import kernels
-from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.likelihood import Loss
 from farthing.surrogates.curves.probes import Probes, different_rows
+from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.fitting import grouped, number_of_groups, search, starts
 from farthing.surrogates.gp import TINY_VARIANCE
 from farthing.surrogates.kernels import matern52
@@ -122,10 +122,10 @@ class CurveGP:
 
     def prior_variance(self, probes: Probes) -> Array:
         """The diagonal (p,) of `prior`."""
-        return kernels.variance(self.hyperparameters.kernel, self.phi, probes.t, probes.order)
+        return time_kernels.variance(self.hyperparameters.kernel, self.phi, probes.t, probes.order)
 
     def _over_time(self, a: Probes, b: Probes) -> Array:
-        return kernels.covariance(self.hyperparameters.kernel, self.phi, a.t, a.order, b.t, b.order)
+        return time_kernels.covariance(self.hyperparameters.kernel, self.phi, a.t, a.order, b.t, b.order)
 
     def whitened(self, probes: Probes) -> tuple[Array, Array]:
         """Posterior mean (p,), and V = L^-1 cross' (n, p), from which every posterior covariance is made."""
@@ -187,7 +187,7 @@ def fit(
 
 def _other_starts(kernel: TimeKernel) -> list[list[float]]:
     """(log eta, phi) at the three starts: phi at the mean of its prior and to both sides of it."""
-    middle = np.array(kernels.PRIOR_MEAN[kernel])
+    middle = np.array(time_kernels.PRIOR_MEAN[kernel])
     aside = np.arange(len(middle) - 1, -1, -1)
     return [[log_noise, *(middle + shift * aside)] for log_noise, shift in ((-6.0, 0.0), (-4.0, -0.5), (-6.0, 0.5))]
 
@@ -202,7 +202,7 @@ def at(
     share = np.asarray(t, dtype=np.float64) / t_max
     K = matern52(squared_distances(scaled, scaled))
     tau, of = np.unique(share, return_inverse=True)
-    K *= kernels.with_gradient(hyperparameters.kernel, np.array(hyperparameters.time), tau)[0][np.ix_(of, of)]
+    K *= time_kernels.with_gradient(hyperparameters.kernel, np.array(hyperparameters.time), tau)[0][np.ix_(of, of)]
     K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
     L = cholesky(K.T)
     solved = dpotrs(L, np.column_stack([np.ones(len(X)), z]), lower=1)[0]
