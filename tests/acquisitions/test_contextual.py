@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from farthing.acquisitions.cost import Contextual, PerCost, contextual
-from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import maximize
 from farthing.history import History
 from farthing.policies.candidates import FreshSpace
@@ -14,6 +13,7 @@ from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp
 from farthing.surrogates.cost import lines
 from farthing.surrogates.cost.log_cost import CostModel
+from oracles.log_ei import LogEI
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)

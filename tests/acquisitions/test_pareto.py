@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farthing.acquisitions.cost import TIE, PerCost, contextual
-from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import maximize
 from farthing.acquisitions.pareto import (
     INDISTINCT,
@@ -27,6 +26,7 @@ from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp
 from farthing.surrogates.cost import lines
 from farthing.surrogates.cost.log_cost import CostModel
+from oracles.log_ei import LogEI
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from farthing.surrogates import gp
-from farthing.surrogates.two_fidelity import Hyperparameters
+from farthing.surrogates.two_fidelity import Hyperparameters, TwoFidelity
 
 RNG = np.random.default_rng(0)
 X_E = RNG.random((9, 2))
@@ -20,6 +20,18 @@ HYPER = Hyperparameters(
     gp.Hyperparameters((-0.7, 0.1), -6.0), gp.Hyperparameters((-0.3, 0.2), -5.0), mean=-0.5, variance=0.2, rho=0.8
 )
 BOUNDED = replace(HYPER, bounds=(-1.0, 0.0))
+
+
+def predict_low(model: TwoFidelity, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (k,) and variance (k,) of the eighty-percent level at X (k, f): Proposition 1."""
+    pair = model.joint.predict(X)
+    return pair.low, pair.low_variance
+
+
+def predict_low_with_gradient(model: TwoFidelity, X: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The same and their gradients (k, f)."""
+    pair, slopes = model.joint.predict_with_gradient(X)
+    return pair.low, pair.low_variance, slopes.low, slopes.low_variance
 
 
 def true_bias(X: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ from scipy.special import erfcx
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI, SQRT_HALF, SQRT_HALF_PI
-from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean, net
+from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean
 
 NEWTON_STEPS = 60
 FLAT = 1e-7  # of the saddle's gradient: near enough to it for psi* to bound psi to rounding
@@ -41,7 +41,6 @@ MOST_PROPOSALS = 40  # for each draw that is wanted; then the acceptance counts 
 SWEEPS = 20
 LARGEST_LOG = 300.0  # the square of its exponential is a float
 SMALLEST_UNIFORM = 2.0**-60
-PROBABILITY_COUNT = 2**11
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,15 +116,6 @@ def sample(mean: Array, covariance: Array, lower: Array, upper: Array, count: in
         _sweep(X, covariance, lower - mean, upper - mean, rng)
     X = np.clip(mean + X, lower, upper)  # rounding
     return Draws(X, log_mean(log_ratios), kept / tried, exact)
-
-
-def log_probability(
-    mean: Array, covariance: Array, lower: Array, upper: Array, count: int = PROBABILITY_COUNT
-) -> float:
-    """log P(lower <= N(mean, covariance) <= upper), the mean of exp(psi) over a fixed net: the same in every call."""
-    if len(mean) == 0:
-        return 0.0
-    return log_mean(tilted(mean, covariance, lower, upper).propose(net(count, len(mean)))[1])
 
 
 def tilted(mean: Array, covariance: Array, lower: Array, upper: Array) -> Tilting:

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
-from farthing.acquisitions.batch import MeanLogEI
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.feasible import IfSuccessful
-from farthing.acquisitions.improvement import Acquisition
+from farthing.acquisitions.improvement import Acquisition, MeanLogEI
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol

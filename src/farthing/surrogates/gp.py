@@ -161,8 +161,8 @@ class GP:
         return np.diag(lower_inverse(self.L))
 
     def leave_one_out(self) -> tuple[Array, Array]:
-        """Mean and variance of each observation given all the others (noise included)."""
-        return self.y - self.alpha / self.precision, self.variance / self.precision
+        """Residual (n,) of each observation and variance (n,) of its prediction, noise included, given the others."""
+        return self.alpha / self.precision, self.variance / self.precision
 
 
 def fit(

@@ -104,7 +104,7 @@ def test_every_drawn_slope_falls_even_where_the_data_rise(kernel: str) -> None:
                 curves.plain.variance * curves.plain.prior_variance(Probes.slopes(x[None], curves.paths.places))
             )
             assert np.all(mean <= 3.0 * np.sqrt(VIRTUAL_NOISE) * spread)  # the noise of virtual slopes
-    assert curves.log_probability < np.log(1e-3)  # rising data are improbable
+    assert curves.paths.log_probability < np.log(1e-3)  # rising data are improbable
 
 
 @every_kernel
@@ -126,7 +126,7 @@ def test_a_constraint_that_cannot_bind_changes_nothing() -> None:
     plain = unconstrained.at(X, t, 1.0 - t / T_MAX + 0.1 * X[:, 0], hyperparameters("decay", -9.0), T_MAX)
     curves = monotone.constrained(plain, 0)
     assert len(curves.paths.carried) == 0
-    assert curves.log_probability == 0.0
+    assert curves.paths.log_probability == 0.0
     for ours, theirs in zip(curves.predict(X, t), plain.predict(X, t), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=1e-6)
     np.testing.assert_allclose(curves.predict(X, t)[0], plain.predict(X, t)[0], atol=1e-4)
@@ -140,7 +140,7 @@ def test_the_probability_of_the_constraint_is_a_box_probability(kernel: str) -> 
     mean, V = curves.plain.whitened(carried)
     K = curves.plain.variance * (curves.plain.prior(carried, carried) - V.T @ V)
     share = np.all(rng.multivariate_normal(mean, K, size=200_000) <= 0.0, axis=1).mean()
-    assert np.exp(curves.log_probability) == pytest.approx(share, rel=0.05)
+    assert np.exp(curves.paths.log_probability) == pytest.approx(share, rel=0.05)
 
 
 @every_kernel

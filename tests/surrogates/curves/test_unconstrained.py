@@ -23,7 +23,9 @@ def test_plain_predictions_are_the_dense_formulas(kernel: str) -> None:
 
     inverse = np.linalg.inv(K(X, t, X, t) + plain.noise * np.eye(len(t)))
     cross = K(X_new, t_new, X, t)
-    mean, covariance = plain.covariance(X_new, t_new)
+    probes = Probes.values(X_new, t_new / T_MAX)
+    mean, V = plain.whitened(probes)
+    covariance = plain.variance * (plain.prior(probes, probes) - V.T @ V)
     np.testing.assert_allclose(mean, plain.mean + cross @ inverse @ (y - plain.mean), rtol=1e-8)
     np.testing.assert_allclose(covariance, K(X_new, t_new, X_new, t_new) - cross @ inverse @ cross.T, atol=1e-9)
     np.testing.assert_allclose(plain.predict(X_new, t_new)[1], np.diag(covariance), rtol=1e-6)

@@ -166,15 +166,14 @@ class CostProcess(CostModel):
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Residual (n,) of each observation and variance (n,) of its prediction, given all the others."""
-        precision = self.process.precision
-        residuals, variance = self.process.alpha / precision, self.process.variance / precision
+        residuals, variance = self.process.leave_one_out()
         if self.trend is None:
             return residuals, variance
         deleted, u = self.trend.deleted
         P, v = self.trend.basis, self.trend.v
         solved = backward(self.process.L, forward(self.process.L, P))
         moved = v * np.einsum("ij,ij->i", P, solved) * deleted
-        return residuals + moved / precision, variance + self.trend.noise * u
+        return residuals + moved / self.process.precision, variance + self.trend.noise * u
 
     def log_densities(self) -> Array:
         """log density (n,) of each observation given all the others."""

@@ -32,11 +32,6 @@ class Curves:
     def hyperparameters(self) -> Hyperparameters:
         return self.plain.hyperparameters
 
-    @property
-    def log_probability(self) -> float:
-        """Of Eq. (19): that the carried slopes, given the observations alone, are at most 0."""
-        return self.paths.log_probability
-
     def predict(self, X: Array, t: Array) -> tuple[Array, Array]:
         """Mean (p,) and variance (p,) of the values at X (p, f) after t (p,) steps."""
         return self.paths.at(X, t).moments()

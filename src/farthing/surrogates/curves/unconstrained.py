@@ -142,12 +142,6 @@ class CurveGP:
         """Mean (p,) and variance (p,) of the values at X (p, f) after t (p,) steps."""
         return self.moments(Probes.values(X, t / self.t_max))
 
-    def covariance(self, X: Array, t: Array) -> tuple[Array, Array]:
-        """Mean (p,) and full covariance (p, p) of the values at X (p, f) after t (p,) steps."""
-        probes = Probes.values(X, t / self.t_max)
-        mean, V = self.whitened(probes)
-        return mean, self.variance * (self.prior(probes, probes) - V.T @ V)
-
     def condition(self, X: Array, t: Array, y: Array) -> CurveGP:
         """The same process with more observations: hyperparameters, mean and variance stay."""
         new = Probes.values(X, t / self.t_max)

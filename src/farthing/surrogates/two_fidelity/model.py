@@ -74,7 +74,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class TwoFidelity:
-    """Both levels, fitted. `predict` speaks of the complete level, `predict_low` of the eighty-percent one."""
+    """Both levels, fitted. Predictions are of the complete level."""
 
     joint: Joint
     hyperparameters: Hyperparameters
@@ -95,16 +95,6 @@ class TwoFidelity:
         if not len(X):
             return self
         return replace(self, joint=replace(self.joint, low=self.low.condition(X, self.low.mean_at(X))))
-
-    def predict_low(self, X: Array) -> tuple[Array, Array]:
-        """Mean (k,) and variance (k,) of the eighty-percent level at X (k, f): Proposition 1."""
-        pair = self.joint.predict(X)
-        return pair.low, pair.low_variance
-
-    def predict_low_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """The same and their gradients (k, f)."""
-        pair, slopes = self.joint.predict_with_gradient(X)
-        return pair.low, pair.low_variance, slopes.low, slopes.low_variance
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean (k,) and variance (k,) of the complete level at X (k, f): Theorem 1."""
