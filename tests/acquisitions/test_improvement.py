@@ -20,7 +20,7 @@ PENDING, QUERY = RNG.random((3, 3)), RNG.random((6, 3))
 
 @pytest.fixture(scope="module")
 def process() -> gp.GP:
-    return gp.at(X, Y, gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
+    return gp.from_hyperparameters(X, Y, gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
 
 
 def slopes(function, points, h=1e-6):
@@ -77,7 +77,7 @@ def test_a_pending_point_is_not_worth_a_second_evaluation(process):
 
 
 def test_affordability_adds_the_log_of_the_chance_and_its_slope(process):
-    cost = gp.at(X, 2.0 * X[:, 0], gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
+    cost = gp.from_hyperparameters(X, 2.0 * X[:, 0], gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
     plain, left = LogEI(process, -0.8), 0.7
     weighed = IfAffordable(plain, cost, left)
     mean, variance = cost.predict(QUERY)

@@ -118,14 +118,14 @@ def test_a_lower_mean_and_a_wider_posterior_promise_more(z):
 def test_units_only_shift_log_ei():
     """EI is in the units of the value: ten times the value, log 10 more everywhere, the same maximiser."""
     model, P = fitted(2), np.random.default_rng(0).random((30, 2))
-    scaled = gp.at(model.X, 10.0 * model.y, model.hyperparameters)
+    scaled = gp.from_hyperparameters(model.X, 10.0 * model.y, model.hyperparameters)
     target = float(model.y.min())
     np.testing.assert_allclose(LogEI(scaled, 10.0 * target)(P), LogEI(model, target)(P) + np.log(10.0), rtol=1e-7)
 
 
 def test_observed_points_without_noise_promise_least_but_stay_finite():
     X = np.linspace(0.0, 1.0, 6)[:, None]
-    model = gp.at(X, np.cos(4.0 * X[:, 0]), gp.Hyperparameters((np.log(0.3),), np.log(1e-8)))
+    model = gp.from_hyperparameters(X, np.cos(4.0 * X[:, 0]), gp.Hyperparameters((np.log(0.3),), np.log(1e-8)))
     acquisition = LogEI(model, float(model.y.min()))
     values, slopes = acquisition.with_gradient(np.concatenate([X, X + 0.1]))
     assert np.isfinite(values).all()

@@ -1,4 +1,4 @@
-"""Runs at two levels of training with a known bias between them."""
+"""PairedRuns at two levels of training with a known bias between them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from farthing.acquisitions.improvement import Acquisition
 from farthing.numerics.arrays import Array
 
 
-class Success(Protocol):
+class SuccessModel(Protocol):
     """log of the probability of success, (m,), at X (m, f); with its gradient (m, f)."""
 
     def log_success(self, X: Array) -> Array: ...
@@ -28,7 +28,7 @@ class IfSuccessful:
     """An acquisition plus the log probability that the evaluation succeeds."""
 
     acquisition: Acquisition
-    success: Success
+    success: SuccessModel
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""

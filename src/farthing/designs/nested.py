@@ -1,6 +1,6 @@
 """Nested Latin hypercubes (Qian 2009, Biometrika 96): a design of n points whose first m are a design of their own.
 
-Symbols: m inner and n = t m outer points, p dimensions; level (n, p) the cell, 0 .. n - 1, of each point.
+Symbols: m inner and n = t m outer points, p dimensions; cell (n, p) the cell, 0 .. n - 1, of each point.
 In each dimension the n cells are m blocks of t. The inner points take one cell of every block, so that they are a Latin
 hypercube on the m blocks; the others take the cells that are left, so that all are one on the n cells.
 """
@@ -29,5 +29,5 @@ def nested_latin_hypercube(n_inner: int, n_outer: int, p: int, rng: np.random.Ge
     free = np.ones((p, n_outer), dtype=np.bool_)
     np.put_along_axis(free, inner, False, axis=1)
     rest = rng.permuted(np.nonzero(free)[1].reshape(p, n_outer - n_inner), axis=1)
-    level = np.concatenate([inner, rest], axis=1).T
-    return np.asarray(np.minimum((level + rng.random((n_outer, p))) / n_outer, np.nextafter(1.0, 0.0)))
+    cell = np.concatenate([inner, rest], axis=1).T
+    return np.asarray(np.minimum((cell + rng.random((n_outer, p))) / n_outer, np.nextafter(1.0, 0.0)))

@@ -22,8 +22,8 @@ SQRT_HALF = float(np.sqrt(0.5))
 SQRT_HALF_PI = float(np.sqrt(np.pi / 2.0))
 
 DIRECT_ABOVE = -1.0  # here h is a sum of terms of one size
-FRACTION_BELOW = -12.0  # beyond, 1 - x * Mills has lost two digits and ten levels of the fraction are exact
-FRACTION_LEVELS = 14
+FRACTION_BELOW = -12.0  # beyond, 1 - x * Mills has lost two digits and ten terms of the fraction are exact
+FRACTION_DEPTH = 14
 
 
 def log_h(z: Array) -> tuple[Array, Array]:
@@ -63,10 +63,10 @@ def _left(x: Array) -> tuple[Array, Array]:
 
 
 def _fraction(x: Array) -> Array:
-    """q(x) = 1 / (x + 2 / (x + 3 / (x + ...))), from the innermost level outwards."""
+    """q(x) = 1 / (x + 2 / (x + 3 / (x + ...))), from the innermost term outwards."""
     tail = x
-    for level in range(FRACTION_LEVELS, 1, -1):
-        tail = x + level / tail
+    for depth in range(FRACTION_DEPTH, 1, -1):
+        tail = x + depth / tail
     return np.asarray(1.0 / tail)
 
 

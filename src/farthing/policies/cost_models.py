@@ -36,12 +36,12 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
     if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
-    strength = 0.0 if prior is None else prior.level_strength
+    strength = 0.0 if prior is None else prior.intercept_strength
     X, b = _log_costs(space, history, prior, strength)
     own = None if knowledge.features is None else Counted.of(space, history.costed, b, knowledge)
     stored = history.fits.get("cost")
     chosen = choice.choose(
-        X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
+        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state}
 
@@ -59,12 +59,12 @@ def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None,
 
 
 def _log_costs(
-    space: Space, history: History, prior: CostModel | None = None, level_strength: float = 0.0
+    space: Space, history: History, prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> tuple[Array, Array]:
     """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
     known = history.costed
     X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
-    return X, _raised(space, X, b, _bounds(known), prior, level_strength)
+    return X, _raised(space, X, b, _bounds(known), prior, intercept_strength)
 
 
 def _costs(trials: Sequence[Trial]) -> Array:
@@ -77,14 +77,14 @@ def _bounds(trials: Sequence[Trial]) -> Mask:
 
 
 def _raised(
-    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, level_strength: float = 0.0
+    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> Array:
     """Log costs (n,) with their bounds raised; relative to the prior, where there is one."""
     if not bound.any():
         return b
     expected = np.zeros(len(b)) if prior is None else prior.mean_at(X)
     Z = log_cost.LogFeatures(space.ratios)(X)
-    return expected + censored.raised(Z, b - expected, bound, space.groups, level_strength)
+    return expected + censored.imputed(Z, b - expected, bound, space.groups, intercept_strength)
 
 
 # -- functions of configurations ---------------------------------------------------------------------------------------

@@ -59,14 +59,14 @@ class Fantasies:
         """Means (m, k) and variance (m,) at X (m, f)."""
         K = self.process.cross(X)[0]
         V = forward(self.process.L, K.T)
-        return self.process.mean + K @ self.alphas, self.process.left_over(V)
+        return self.process.mean + K @ self.alphas, self.process.posterior_variance(V)
 
     def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]:
         """Means (m, k), variance (m,), d variance / dX (m, f), and the map from weights W (m, k) to the gradient (m, f)
         of sum_k W_k mean_k: what an average over fantasies needs, without k gradients."""
         K, decay, A = self.process.cross(X)
         V = forward(self.process.L, K.T)
-        variance = self.process.left_over(V)
+        variance = self.process.posterior_variance(V)
         slope = self.process.pull(A, decay * backward(self.process.L, V).T)
         free = (variance > self.process.least_variance)[:, None]
         variance_slope = np.where(free, -2.0 * self.process.variance * slope, 0.0)

@@ -108,10 +108,12 @@ def fit(
     if warm is not None and len(warm.log_scales) == g:
         start, iterations = np.array(warm.log_scales), WARM_ITERATIONS
     theta = polished(loss, start, iterations, ftol=1e-4, line_search=6)  # every proposal pays for this
-    return at(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
+    return from_hyperparameters(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
 
 
-def at(X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None) -> Feasibility:
+def from_hyperparameters(
+    X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None
+) -> Feasibility:
     """The model with the hyperparameters given."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]

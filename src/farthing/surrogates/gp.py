@@ -98,7 +98,7 @@ class GP:
         A = X / self.scales
         return *matern52_with_decay(squared_distances(A, self._scaled)), A
 
-    def left_over(self, V: Array) -> Array:
+    def posterior_variance(self, V: Array) -> Array:
         """Posterior variance (m,) from V = L^-1 k' (n, m)."""
         return np.asarray(self.variance * np.maximum(1.0 - np.einsum("ij,ij->j", V, V), TINY_VARIANCE))
 
@@ -110,13 +110,13 @@ class GP:
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and variance (m,) at X (m, f)."""
         K = matern52(squared_distances(X / self.scales, self._scaled))
-        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
+        return self.mean + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
         K, decay, A = self.cross(X)
         V = forward(self.L, K.T)
-        variance = self.left_over(V)
+        variance = self.posterior_variance(V)
         both = np.concatenate([decay * self.alpha, decay * backward(self.L, V).T])  # (2m, n)
         mean_slope, explained_slope = np.split(self.pull(np.concatenate([A, A]), both), 2)
         free = (variance > self.least_variance)[:, None]
@@ -188,10 +188,10 @@ def fit(
         return loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
 
     best, cold_at = search(loss, subset, starts(g, START_LOG_NOISE), n, warm, WARM_ITERATIONS)
-    return at(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
+    return from_hyperparameters(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
 
 
-def at(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
+def from_hyperparameters(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
     """The process with the hyperparameters given; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     z, centre, spread = standardised(y)

@@ -83,7 +83,7 @@ def test_with_one_observation_weights_follow_the_evidence():
     X, b = straight(1)
     lines = fit_sizes(X, b)
     parts = {size: np.exp(line.log_evidence) for size, line in lines.items()}
-    parts = {size: part / sum(parts.values()) + choice.LEAST_PART for size, part in parts.items()}
+    parts = {size: part / sum(parts.values()) + choice.LEAST_SHARE for size, part in parts.items()}
     weights = chosen_for(X, b).weights
     assert weights["linear"] / weights["linear-2"] == pytest.approx(parts[5] / parts[2])
     assert weights["linear"] > weights["linear-1"] > weights["linear-2"]

@@ -54,7 +54,7 @@ def test_the_fit_minimises_hubers_loss_and_the_ridge(monkeypatch):
     best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).x
     assert (np.abs(model.residuals) > bound).sum() >= 3
     np.testing.assert_allclose(model.weights, best[1:], atol=1e-5)
-    np.testing.assert_allclose(model.level - model.centre @ model.weights, best[0], atol=1e-5)
+    np.testing.assert_allclose(model.intercept - model.centre @ model.weights, best[0], atol=1e-5)
     np.testing.assert_allclose(model.v, np.minimum(1.0, bound / np.abs(b - best[0] - Z @ best[1:])), atol=1e-5)
 
 
@@ -97,12 +97,12 @@ def test_leaving_one_out_is_refitting_without_it(n):
 
 
 def settled(model: LinearCost, Z: np.ndarray, b: np.ndarray) -> LinearCost:
-    """The same model with level, weights, scale and basis exactly those of its weights v."""
-    level, centre, weights, L, residuals, scale = lines._weighted(Z[:, model.columns], b, model.v)
+    """The same model with intercept, weights, scale and basis exactly those of its weights v."""
+    intercept, centre, weights, L, residuals, scale = lines._weighted(Z[:, model.columns], b, model.v)
     half = np.linalg.solve(np.tril(L), (Z[:, model.columns] - centre).T).T
     basis = np.column_stack([np.full(len(b), model.v.sum() ** -0.5), half])
     return replace(
-        model, level=level, centre=centre, weights=weights, L=L, residuals=residuals, scale=scale, basis=basis
+        model, intercept=intercept, centre=centre, weights=weights, L=L, residuals=residuals, scale=scale, basis=basis
     )
 
 

@@ -38,7 +38,7 @@ def test_evidence_is_the_student_density_of_the_costs():
     Z = rng.random((n, 3))
     b = 2.0 * Z[:, 1] + 0.3 * rng.standard_normal(n)
     evidence = Evidence.of(Z, b, ONES, np.ones(n))
-    contrast = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:].T  # the level drops out
+    contrast = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:].T  # the intercept drops out
     y = contrast @ b
 
     def marginal(S: tuple[int, ...]) -> float:

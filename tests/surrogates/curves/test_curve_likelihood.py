@@ -25,7 +25,9 @@ def test_the_loss_is_the_marginal_likelihood_and_its_gradient_agrees_with_differ
 
     def dense(theta: np.ndarray) -> float:
         """-log density at the best mean and variance, and the priors, less what does not depend on theta."""
-        model = unconstrained.at(X, t, y, Hyperparameters(kernel, tuple(theta[:2]), theta[2], tuple(theta[3:])), T_MAX)
+        model = unconstrained.from_hyperparameters(
+            X, t, y, Hyperparameters(kernel, tuple(theta[:2]), theta[2], tuple(theta[3:])), T_MAX
+        )
         K = model.prior(Probes.values(X, t / T_MAX), Probes.values(X, t / T_MAX)) + np.exp(theta[2]) * np.eye(len(y))
         density = multivariate_normal(np.full(len(y), model.mean), model.variance * K).logpdf(y)
         z = (theta - loss.prior.mean) / loss.prior.sd

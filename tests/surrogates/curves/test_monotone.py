@@ -17,7 +17,9 @@ from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, state
 
 
 def curves_at(kernel: str, *, wrong: bool = False, seed: int = 0, runs: int = 8, log_noise: float = -5.0) -> Curves:
-    plain = unconstrained.at(*state(seed, runs, wrong=wrong), hyperparameters(kernel, log_noise), T_MAX)
+    plain = unconstrained.from_hyperparameters(
+        *state(seed, runs, wrong=wrong), hyperparameters(kernel, log_noise), T_MAX
+    )
     return monotone.constrained(plain, 1)
 
 
@@ -34,7 +36,7 @@ def brute_force(curves: Curves, x: np.ndarray, t: float, rng: np.random.Generato
 def few(kernel: str) -> Curves:
     """Noisy observations and few doubtful slopes, so that rejection still finds something."""
     X, t, y = state(3, 4)
-    plain = unconstrained.at(
+    plain = unconstrained.from_hyperparameters(
         X, t, y + 0.2 * np.random.default_rng(0).normal(size=len(y)), hyperparameters(kernel, -1.0), T_MAX
     )
     return Curves(plain, draw(plain, doubtful(plain, 2), 1, 4096))
@@ -123,7 +125,9 @@ def test_a_constraint_that_cannot_bind_changes_nothing() -> None:
     """Curves seen to fall steeply at both virtual places: no slope is doubtful, and predictions are the plain ones."""
     t = np.tile(np.linspace(0.0, T_MAX, 9), 2)
     X = np.repeat([[0.2, 0.2], [0.6, 0.7]], 9, axis=0)
-    plain = unconstrained.at(X, t, 1.0 - t / T_MAX + 0.1 * X[:, 0], hyperparameters("decay", -9.0), T_MAX)
+    plain = unconstrained.from_hyperparameters(
+        X, t, 1.0 - t / T_MAX + 0.1 * X[:, 0], hyperparameters("decay", -9.0), T_MAX
+    )
     curves = monotone.constrained(plain, 0)
     assert len(curves.paths.carried) == 0
     assert curves.paths.log_probability == 0.0

@@ -14,7 +14,7 @@ from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, k_t, st
 @every_kernel
 def test_plain_predictions_are_the_dense_formulas(kernel: str) -> None:
     X, t, y = state()
-    plain = unconstrained.at(X, t, y, hyperparameters(kernel), T_MAX)
+    plain = unconstrained.from_hyperparameters(X, t, y, hyperparameters(kernel), T_MAX)
     X_new, t_new = np.random.default_rng(1).random((4, 2)), np.array([0.0, 5.0, 20.0, 40.0])
 
     def K(A, a, B, b):
@@ -33,7 +33,7 @@ def test_plain_predictions_are_the_dense_formulas(kernel: str) -> None:
 
 @every_kernel
 def test_slopes_are_the_derivatives_of_the_mean(kernel: str) -> None:
-    plain = unconstrained.at(*state(), hyperparameters(kernel), T_MAX)
+    plain = unconstrained.from_hyperparameters(*state(), hyperparameters(kernel), T_MAX)
     x, t = np.full((3, 2), 0.4), np.array([0.2, 0.5, 0.8])
     slope = plain.moments(Probes(x, t, np.ones(3, dtype=np.intp)))[0]
     up, down = (plain.predict(x, (t + e) * T_MAX)[0] for e in (1e-5, -1e-5))
@@ -43,8 +43,10 @@ def test_slopes_are_the_derivatives_of_the_mean(kernel: str) -> None:
 @every_kernel
 def test_conditioning_is_refitting_with_the_same_hyperparameters(kernel: str) -> None:
     X, t, y = state()
-    whole = unconstrained.at(X, t, y, hyperparameters(kernel), T_MAX)
-    grown = unconstrained.at(X[:-4], t[:-4], y[:-4], hyperparameters(kernel), T_MAX).condition(X[-4:], t[-4:], y[-4:])
+    whole = unconstrained.from_hyperparameters(X, t, y, hyperparameters(kernel), T_MAX)
+    grown = unconstrained.from_hyperparameters(X[:-4], t[:-4], y[:-4], hyperparameters(kernel), T_MAX).condition(
+        X[-4:], t[-4:], y[-4:]
+    )
     np.testing.assert_allclose(grown.L @ grown.L.T, whole.L @ whole.L.T, atol=1e-10)
     asked = np.full((1, 2), 0.3), np.array([T_MAX])
     k = whole.cross(Probes.values(asked[0], asked[1] / T_MAX))[0]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from farthing.surrogates import gp, likelihood
-from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Data, Loss, best_theta
+from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Loss, Observations, best_theta
 from farthing.surrogates.two_fidelity.processes import GaussianGP, process
 from oracles import dense_gp
 
@@ -26,16 +26,16 @@ DENSE = {"matern52": dense_gp.kernel, "gaussian": gaussian}
 every_kernel = pytest.mark.parametrize("kernel", ["matern52", "gaussian"])
 
 
-def data(bounds=(-INF, INF), *, rho: float | None = 1.0, imputed: bool = False, boxed: int = BOXED) -> Data:
+def data(bounds=(-INF, INF), *, rho: float | None = 1.0, imputed: bool = False, boxed: int = BOXED) -> Observations:
     rng = np.random.default_rng(0)
     X, low = rng.random((N, 3)), rng.normal(size=N)
     d = -0.9 + 0.5 * np.sin(3.0 * X[:, 0])  # in (-0.9, -0.4)
     extra = np.zeros((N, N))
     extra[boxed:, boxed:] = 0.02 + 0.1 * np.eye(N - boxed)
-    return Data(X, low + d, low, np.array([0, 1, 1]), rho, bounds, boxed, extra if imputed else None)
+    return Observations(X, low + d, low, np.array([0, 1, 1]), rho, bounds, boxed, extra if imputed else None)
 
 
-def dense_covariance(case: Data, theta: np.ndarray, kernel: str) -> np.ndarray:
+def dense_covariance(case: Observations, theta: np.ndarray, kernel: str) -> np.ndarray:
     scales = np.exp(theta[:2])[case.groups]
     C = np.exp(theta[4]) * (DENSE[kernel](case.X, case.X, scales) + np.exp(theta[2]) * np.eye(len(case.y)))
     return C if case.extra is None else C + case.extra
@@ -80,7 +80,7 @@ def test_both_levels_split_the_density_of_the_whole(kernel):
     C_e = 1.3 * (DENSE[kernel](X, X, np.array([0.5, 0.8])) + 0.01 * np.eye(7))
     theta = np.array([-0.2, 0.3, -3.0, -0.6, -0.8])
     n = 4  # the first four were completed
-    case = Data(X[:n], np.zeros(n), np.zeros(n), np.arange(2), rho, (-2.0, 0.5), n, np.zeros((n, n)))
+    case = Observations(X[:n], np.zeros(n), np.zeros(n), np.arange(2), rho, (-2.0, 0.5), n, np.zeros((n, n)))
     C_d = dense_covariance(case, theta, kernel)
     y_e = rng.multivariate_normal(np.full(7, 2.0), C_e)
     d = rng.uniform(-1.5, 0.2, n)

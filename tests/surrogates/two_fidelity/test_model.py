@@ -35,7 +35,7 @@ def gaussian(A: np.ndarray, B: np.ndarray, scales: np.ndarray) -> np.ndarray:
 
 
 def model_of(h: Hyperparameters, X_c: np.ndarray, **options) -> TwoFidelity:
-    return two_fidelity.at(X_E, Y_E, X_c, truth(X_c, h.rho), h, **options)
+    return two_fidelity.from_hyperparameters(X_E, Y_E, X_c, truth(X_c, h.rho), h, **options)
 
 
 def autoregressive(model: TwoFidelity, X_c: np.ndarray, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,10 +148,10 @@ MODELS = {
     "gp-tgp, narrow": model_of(replace(HYPER, bounds=(-0.9, -0.1), variance=4.0), MIXED),
     "gaussian": model_of(replace(BOUNDED, kernel="gaussian"), MIXED),
     "plugged in": model_of(BOUNDED, MIXED, carry=False),
-    "log-normal": model_of(replace(BOUNDED, kind="lognormal", mean=-1.0, variance=0.3), MIXED),
-    "log-normal, above": two_fidelity.at(
+    "log-normal": model_of(replace(BOUNDED, law="lognormal", mean=-1.0, variance=0.3), MIXED),
+    "log-normal, above": two_fidelity.from_hyperparameters(
         X_E, Y_E, NESTED, Y_E[[1, 4, 6, 2]] * 0.8 + 0.3,
-        replace(HYPER, kind="lognormal", bounds=(0.0, INF), mean=-1.0, variance=0.3),
+        replace(HYPER, law="lognormal", bounds=(0.0, INF), mean=-1.0, variance=0.3),
     ),
 }  # fmt: skip
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
@@ -236,7 +236,7 @@ def test_repeated_configurations_pair_in_the_order_they_ran():
     X_e, y_e = np.concatenate([X_E, X_E[:1]]), np.append(Y_E, Y_E[0] + 1.0)
     X_c = np.concatenate([X_E[:1], X_E[:1], X_E[3:4]])
     y_c = np.array([Y_E[0] - 0.3, Y_E[0] + 1.0 - 0.4, Y_E[3] - 0.5])
-    model = two_fidelity.at(X_e, y_e, X_c, y_c, replace(BOUNDED, rho=1.0))
+    model = two_fidelity.from_hyperparameters(X_e, y_e, X_c, y_c, replace(BOUNDED, rho=1.0))
     np.testing.assert_allclose(model.bias.y, [-0.3, -0.4, -0.5])
 
 

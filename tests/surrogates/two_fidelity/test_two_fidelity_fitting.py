@@ -86,7 +86,7 @@ def test_a_free_factor_keeps_every_bias_in_its_bounds_or_the_bounds_are_refused(
     biases = y_c - rho * y_e[:8]
     assert (biases >= bounds[0] - 1e-6).all()
     assert (biases <= bounds[1] + 1e-6).all()
-    with pytest.raises(InvalidArgument, match=r"no factor rho .* within the bounds \(0.1, 0.2\)"):
+    with pytest.raises(InvalidArgument, match=r"bounds: expected .* for some rho, got \(0.1, 0.2\)"):
         two_fidelity.fit(X_e, y_e, X_c, np.where(np.arange(8) < 4, y_c, -y_c), rho=None, bounds=(0.1, 0.2))
 
 
@@ -113,7 +113,7 @@ def test_bounds_that_are_swapped_or_of_the_wrong_sign_or_too_narrow_are_refused(
         two_fidelity.fit(*runs(12, 6), bounds=bounds)
 
 
-def test_only_a_run_seen_at_both_levels_is_held_to_the_bounds():
+def test_only_a_run_seen_at_both_fidelities_is_held_to_the_bounds():
     """What was imputed may be wrong: it is no reason to refuse anything."""
     X_e, y_e, X_c, y_c = runs(12, 6)
     lone = np.concatenate([X_c, UNSEEN])
@@ -124,13 +124,13 @@ def test_only_a_run_seen_at_both_levels_is_held_to_the_bounds():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bounds": "known"}, "bounds must be two numbers or"),
-        ({"bias": "gamma"}, "bias must be one of truncated, lognormal"),
-        ({"kernel": "linear"}, "kernel must be one of matern52, gaussian"),
-        ({"bias": "lognormal"}, "one sign"),
-        ({"bias": "lognormal", "bounds": (-1.0, 0.1)}, "one sign"),
-        ({"bias": "lognormal", "bounds": "learned"}, "one sign"),
-        ({"bias": "lognormal", "bounds": (-1.0, 0.0), "rho": None}, "needs rho"),
+        ({"bounds": "known"}, "bounds: expected two numbers or"),
+        ({"bias": "gamma"}, "bias: expected one of truncated, lognormal"),
+        ({"kernel": "linear"}, "kernel: expected one of matern52, gaussian"),
+        ({"bias": "lognormal"}, "bounds: expected both on one side of 0 for a log-normal bias"),
+        ({"bias": "lognormal", "bounds": (-1.0, 0.1)}, "bounds: expected both on one side of 0 for a log-normal bias"),
+        ({"bias": "lognormal", "bounds": "learned"}, "bounds: expected both on one side of 0 for a log-normal bias"),
+        ({"bias": "lognormal", "bounds": (-1.0, 0.0), "rho": None}, "rho: expected a number with a log-normal bias"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
@@ -138,13 +138,13 @@ def test_options_that_make_no_sense_are_refused(options, message):
         two_fidelity.fit(*runs(12, 6), **options)
 
 
-def test_levels_without_runs_or_of_other_shapes_are_refused():
+def test_fidelities_without_runs_or_of_other_shapes_are_refused():
     X_e, y_e, X_c, y_c = runs(12, 6)
     for bad in ((X_e[:0], y_e[:0], X_c, y_c), (X_e, y_e, X_c[:0], y_c[:0])):
-        with pytest.raises(InvalidArgument, match="need a run"):
+        with pytest.raises(InvalidArgument, match="expected at least one run of each"):
             two_fidelity.fit(*bad)
     for bad in ((X_e, y_e[:-1], X_c, y_c), (X_e, y_e, X_c[:, :1], y_c)):
-        with pytest.raises(InvalidArgument, match="must be"):
+        with pytest.raises(InvalidArgument, match="expected shapes"):
             two_fidelity.fit(*bad)
 
 
@@ -155,7 +155,9 @@ def test_what_a_fit_found_is_stored_and_builds_the_same_model(options):
     stored = json.loads(json.dumps(model.hyperparameters.as_json(), allow_nan=False))
     again = Hyperparameters.from_json(stored)
     assert again == model.hyperparameters
-    np.testing.assert_array_equal(two_fidelity.at(*data, again).predict(POINTS), model.predict(POINTS))
+    np.testing.assert_array_equal(
+        two_fidelity.from_hyperparameters(*data, again).predict(POINTS), model.predict(POINTS)
+    )
 
 
 @pytest.mark.parametrize("kernel", ["matern52", "gaussian"])

@@ -12,7 +12,7 @@ from farthing.surrogates.cost.log_cost import CostModel
 
 @dataclass(frozen=True, eq=False)
 class Average(CostModel):
-    """A mixture of models, as one of its mean and variance."""
+    """A weighted mixture of models, represented by its mean and variance."""
 
     models: tuple[CostModel, ...]
     weights: Array  # (k,), sum 1
@@ -44,13 +44,13 @@ class Average(CostModel):
 
 @dataclass(frozen=True, eq=False)
 class Corrected(CostModel):
-    """A prior mean, and a model of what the observations make of it."""
+    """A prior mean, and a model of how the observations differ from it."""
 
     prior: CostModel
     correction: CostModel
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f): what is not known is the correction."""
+        """Mean (m,) and variance (m,) at X (m, f): only the correction is uncertain."""
         mean, variance = self.correction.predict(X)
         return self.prior.mean_at(X) + mean, variance
 

@@ -22,13 +22,13 @@ from farthing.surrogates.cost.log_cost import CostProcess
 PROCESSES = ("gp", "gp-lv", "gp-selected")
 PROCESSES_FROM = 8  # observations: with fewer, a process is often far too sure of itself
 SELECTED = 3  # parameters of gp-selected
-LONE_PROCESS_FROM = 50
-GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0
+LONE_PROCESS_FROM = 50  # observations: from here on a process is expensive enough to keep only one
+GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0  # of the data, as described above
 
 
 @dataclass(frozen=True, eq=False)
 class Refits:
-    """Which processes compete, and their fits: from the stored hyperparameters, and to better ones when due."""
+    """Which processes compete, and their fits: from stored hyperparameters, searched for again when that is due."""
 
     Z: Array
     b: Array
@@ -51,14 +51,14 @@ class Refits:
         if last is not None and last["selected"] == selected:
             warm = gp.Hyperparameters.from_json(last["hyperparameters"])
             if len(self.b) < COLD_GROWTH * warm.cold_at:
-                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own, earlier, multi-start
+                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own cold start, which comes earlier
         trend = self.line if name == "gp-lv" else None
         return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
 
     def state(
         self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
     ) -> dict[str, Any]:
-        """JSON for the next call; of those who did not compete, what is known of them."""
+        """JSON for the next call. Processes that did not compete keep what was stored."""
         contest = len(processes) > 1
         return {
             "n": len(self.b),
@@ -67,11 +67,11 @@ class Refits:
             "scores": {**self.stored.get("scores", {}), **scores},
             "processes": {
                 **self.stored.get("processes", {}),
-                **{name: self._remembered(name, process) for name, process in processes.items()},
+                **{name: self._stored_fit(name, process) for name, process in processes.items()},
             },
         }
 
-    def _remembered(self, name: str, process: CostProcess) -> dict[str, Any]:
+    def _stored_fit(self, name: str, process: CostProcess) -> dict[str, Any]:
         last, n, found = self._last(name), len(self.b), process.process.hyperparameters
         warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
         cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at

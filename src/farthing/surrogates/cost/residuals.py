@@ -22,7 +22,7 @@ KAPPA = float(2.0 * ndtr(HUBER) - 1.0)
 
 
 def huber_weights(residuals: Array, scale: float) -> Array:
-    """v (n,): 1 up to k s, and then such that the pull of a residual grows no more."""
+    """v (n,): 1 up to k s, and then such that the pull of a residual no longer grows."""
     return np.asarray(np.minimum(1.0, HUBER * scale / np.maximum(np.abs(residuals), 1e-300)))
 
 
@@ -37,7 +37,7 @@ def residual_scale(Q: float, n: int) -> float:
 
 
 def deleted_square(residuals: Array, deleted: Array, u: Array, v: Array, scale: float) -> Array:
-    """Squared scale (n,) of the law of each observation given all others, from residuals, u of both kinds and v."""
+    """Squared scale (n,) of the law of each observation given all others; `deleted` are residuals without it."""
     freedom = NOISE_STRENGTH + len(v) - 1.0
     total = np.maximum(freedom * scale**2 - v * residuals * deleted / KAPPA, NOISE_STRENGTH * NOISE_PRIOR**2)
     return np.asarray(total / max(freedom - 1.0, 1.0) * (1.0 + u))

@@ -25,7 +25,7 @@ RIDGE = 0.05  # a parameter moves log cost by about NOISE_PRIOR / sqrt(RIDGE) = 
 
 
 def solved(L: Array, B: Array) -> Array:
-    """L^-1 B, also of nothing."""
+    """L^-1 B, also for an empty L."""
     return forward(L, B) if len(L) else B
 
 
@@ -58,7 +58,7 @@ class Evidence:
         return float(determinant - 0.5 * (NOISE_STRENGTH + self.n - 1.0) * np.log(left))
 
     def forward_selection(self, size: int) -> tuple[int, ...]:
-        """The `size` most significant parameters, each the one that adds the most evidence to those before it."""
+        """The `size` most significant parameters, each the one that adds most evidence to those before it."""
         chosen: tuple[int, ...] = ()
         while len(chosen) < size:
             others = [j for j in range(len(self.owned)) if j not in chosen]

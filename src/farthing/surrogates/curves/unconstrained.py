@@ -176,7 +176,9 @@ def fit(
 
     theta, cold_at = search(loss, subset, starts(g, _other_starts(kernel)), n, warm, WARM_ITERATIONS)
     best = theta.tolist()
-    return at(X, t, y, Hyperparameters(kernel, tuple(best[:g]), best[g], tuple(best[g + 1 :]), cold_at), t_max, columns)
+    return from_hyperparameters(
+        X, t, y, Hyperparameters(kernel, tuple(best[:g]), best[g], tuple(best[g + 1 :]), cold_at), t_max, columns
+    )
 
 
 def _other_starts(kernel: TimeKernel) -> list[list[float]]:
@@ -186,7 +188,7 @@ def _other_starts(kernel: TimeKernel) -> list[list[float]]:
     return [[log_noise, *(middle + shift * aside)] for log_noise, shift in ((-6.0, 0.0), (-4.0, -0.5), (-6.0, 0.5))]
 
 
-def at(
+def from_hyperparameters(
     X: Array, t: Array, y: Array, hyperparameters: Hyperparameters, t_max: float, groups: Ints | None = None
 ) -> CurveGP:  # fmt: skip
     """The process with the hyperparameters given; mean and signal variance in closed form."""

@@ -2,21 +2,21 @@
 
 Symbols and shapes (those of `gp` keep their meaning)
     y, low   (n,)    what is observed and what is subtracted from it: d = y - rho low, in units of about its own spread
-    mu, s2, rho      mean and variance of the process, and the factor; rho is given, or estimated
-    E        (n, n)  covariance that d has beside the process: what is not known of `low` where it was imputed
+    mu, s2, rho      mean and variance of the process, and the factor; rho is given or estimated
+    E        (n, n)  covariance of d on top of the process: the uncertainty of `low` where it was imputed
     C        (n, n)  s2 (k(X / l) + eta I) + E
     k, b1, b2        the first k rows of d lie in [b1, b2];  Z = P(b1 <= d_1..k <= b2) under N(mu, C)
 
-BOPT-HPO, Lemma 1, Eq. (3.5): the density of d is that of N(mu, C) divided by Z (Z depends on rho nowhere: the box moves
-with rho low). Minimised is minus its logarithm and the priors of `gp`,
+BOPT-HPO, Lemma 1, Eq. (3.5): the density of d is that of N(mu, C) divided by Z (Z does not depend on rho, because the
+box moves with rho low). The loss is minus its logarithm, and the priors of `likelihood`,
 
     loss = log|C| / 2 + (d - mu)' C^-1 (d - mu) / 2 + log Z + nu (log s2 + 1 / s2) / 2 + priors of l, eta (and mu)
     dloss = tr(G dC) - 1'alpha dmu + dlog Z / dmu dmu + ...,    G = (C^-1 - alpha alpha') / 2 + dlog Z / dC
 
-with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `gp`: theta is
-(log l, log eta). Else theta is (log l, log eta, mu, log s2), and only rho has one, cut to where d stays in its bounds.
-The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so mu has a prior there:
-Normal(0, 2) in units of the spread.
+with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `likelihood`: theta is
+(log l, log eta). Otherwise theta is (log l, log eta, mu, log s2), and only rho has a closed form, cut to where d stays
+in its bounds. The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so there mu has
+a prior: Normal(0, 2) in units of the spread.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ from farthing.surrogates.gp import START_LOG_NOISE, WARM_ITERATIONS
 from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, LOG_NOISE_MEAN, LOG_NOISE_SD, VARIANCE_STRENGTH
 from farthing.surrogates.two_fidelity.processes import KERNELS, Kernel
 
-POINTS = 256  # of the net behind Z in a fit: an error of 0.01 in log Z moves no hyperparameter that matters
+POINTS = 256  # of the net behind Z in a fit: its error of 0.01 in log Z hardly moves the hyperparameters
 BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
-MEAN_SD = 2.0
+MEAN_SD = 2.0  # of the prior on mu
+# Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
 LOG_VARIANCE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e4)))
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
-    """What a process is fitted to, in units of about the spread of d."""
+class Observations:
+    """The data of one process, in units of about the spread of d."""
 
     X: Array  # (n, f)
     y: Array  # (n,)
@@ -65,7 +66,7 @@ class Data:
     bounds: tuple[float, float] = (-np.inf, np.inf)
     boxed: int = 0  # k
     extra: Array | None = None  # E
-    factors: tuple[float, float] = (-np.inf, np.inf)  # the least and the largest rho, where it is estimated
+    factors: tuple[float, float] = (-np.inf, np.inf)  # the smallest and the largest rho, if it is estimated
 
     @property
     def g(self) -> int:
@@ -80,8 +81,8 @@ class Data:
         return not self.is_bounded and self.extra is None
 
     @property
-    def unbounded(self) -> Data:
-        return Data(self.X, self.y, self.low, self.groups, self.rho)
+    def unbounded(self) -> Observations:
+        return Observations(self.X, self.y, self.low, self.groups, self.rho)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ class Profiled:
 class Loss:
     """The loss of the module's docstring and its gradient in theta."""
 
-    data: Data
+    data: Observations
     kernel: Kernel = "matern52"
     points: int = POINTS
 
@@ -150,7 +151,7 @@ class Loss:
         return value + prior, gradient + by_prior
 
     def profiled(self, theta: Array, k: Array | None = None) -> Profiled | None:
-        """The parts at theta; None where C has no factor."""
+        """The parts at theta; None if C has no Cholesky factor."""
         data, g, n = self.data, self.data.g, len(self.data.y)
         if k is None:
             scaled = self.centred / np.exp(theta[:g])[data.groups]
@@ -179,14 +180,14 @@ class Loss:
         return Profiled(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
 
     def _factor(self, product: float, square: float) -> float:
-        """rho of least (d - mu)' C^-1 (d - mu) in its range: a parabola, so the cut is exact."""
+        """The rho in its range that minimises (d - mu)' C^-1 (d - mu): a parabola, so clipping is exact."""
         if self.data.rho is not None:
             return self.data.rho
         best = product / square if square > 1e-12 else 1.0
         return float(np.clip(best, *self.data.factors))
 
 
-def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
+def best_theta(data: Observations, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
     """The theta of least loss from `warm`, or, when cold, from several starts without bounds and then with them."""
     loss = Loss(data, kernel)
     if cold or warm is None:

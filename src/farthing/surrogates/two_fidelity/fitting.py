@@ -1,6 +1,6 @@
-"""Fits both levels of training: the eighty-percent runs first, then the bias between them and the complete ones.
+"""Fits both fidelities: the process of the low-fidelity runs first, then the bias between them and complete runs.
 
-Symbols and shapes as in `model`. Lemma 1: the levels are fitted one after the other.
+Symbols and shapes as in `model`. By Lemma 1 the two can be fitted one after the other.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates import gp
 from farthing.surrogates.fitting import grouped, is_cold, number_of_groups
 from farthing.surrogates.gp import GP
-from farthing.surrogates.two_fidelity.bounded import Data, Loss, best_theta
+from farthing.surrogates.two_fidelity.bounded import Loss, Observations, best_theta
 from farthing.surrogates.two_fidelity.joint import Joint
-from farthing.surrogates.two_fidelity.model import BiasKind, Hyperparameters, TwoFidelity
-from farthing.surrogates.two_fidelity.paired import FREE, Bounds, Runs, learned_bounds, log_bias, spread
+from farthing.surrogates.two_fidelity.model import BiasLaw, Hyperparameters, TwoFidelity
+from farthing.surrogates.two_fidelity.paired import FREE, Bounds, PairedRuns, learned_bounds, log_bias, spread
 from farthing.surrogates.two_fidelity.processes import Kernel, process
 
 Learned = Literal["learned"]
@@ -35,14 +35,14 @@ def fit(
     *,
     bounds: Bounds | Learned = FREE,
     rho: float | None = 1.0,
-    bias: BiasKind = "truncated",
+    bias: BiasLaw = "truncated",
     kernel: Kernel = "matern52",
     carry: bool = True,
     warm: Hyperparameters | None = None,
 ) -> TwoFidelity:
-    """Both levels with their most probable hyperparameters, searched from `warm` or, on a schedule, several starts.
+    """Both fidelities with their most probable hyperparameters, searched from `warm` or, on a schedule, several starts.
 
-    `bounds` are those of the bias y_c - rho y_e (infinite: DGP), or "learned" from the biases seen; `rho=None`
+    `bounds` are those of the bias y_c - rho y_e (infinite: DGP), or "learned" from the observed biases; `rho=None`
     estimates the factor.
 
     >>> X = np.linspace(0, 1, 9)[:, None]
@@ -56,10 +56,10 @@ def fit(
     columns = grouped(groups, X_e.shape[1])
     _check_runs(X_e, y_e, X_c, y_c)
     _check_options(bounds, rho, bias, kernel)
-    if warm is not None and not _serves(warm, columns, bias, kernel):
+    if warm is not None and not _is_usable(warm, columns, bias, kernel):
         warm = None
     low = fit_plain(X_e, y_e, columns, kernel, None if warm is None else warm.low)
-    runs = Runs.of(low, X_c, y_c, carry)
+    runs = PairedRuns.of(low, X_c, y_c, carry)
     if rho is None and len(y_c) < FEWEST_FOR_FACTOR:
         rho = 1.0
     first = runs.least_squares() if rho is None else rho
@@ -73,26 +73,26 @@ def fit(
     return _assembled(low, runs, found, columns, carry)
 
 
-def at(
+def from_hyperparameters(
     X_e: Array, y_e: Array, X_c: Array, y_c: Array, hyperparameters: Hyperparameters, groups: Ints | None = None,
     *, carry: bool = True,
 ) -> TwoFidelity:  # fmt: skip
-    """The model with the hyperparameters given; mean and variance of the low level in closed form."""
+    """The model with given hyperparameters; mean and variance of the low fidelity in closed form."""
     columns = np.arange(X_e.shape[1]) if groups is None else groups
     low = _plain_at(X_e, y_e, columns, hyperparameters.kernel, hyperparameters.low)
-    return _assembled(low, Runs.of(low, X_c, y_c, carry), hyperparameters, columns, carry)
+    return _assembled(low, PairedRuns.of(low, X_c, y_c, carry), hyperparameters, columns, carry)
 
 
-def _assembled(low: GP, runs: Runs, h: Hyperparameters, groups: Ints, carry: bool) -> TwoFidelity:
+def _assembled(low: GP, runs: PairedRuns, h: Hyperparameters, groups: Ints, carry: bool) -> TwoFidelity:
     d, extra = runs.bias(h.rho), runs.extra(h.rho)
-    if h.kind == "lognormal":  # what is not known of imputed values is not carried into a logarithm
+    if h.law == "lognormal":  # uncertainty of imputed values is not carried into a logarithm
         d, extra = log_bias(d, h.bounds), None
     bias = process(h.kernel, runs.X, d, groups, h.bias, h.mean, h.variance, extra)
     return TwoFidelity(Joint(low, bias, h.rho, 0 if extra is None else len(d) - runs.both), h, carry)
 
 
 def fit_plain(X: Array, y: Array, groups: Ints, kernel: Kernel, warm: gp.Hyperparameters | None) -> GP:
-    """One level alone, Eq. (3.4): the process of `gp`, or the same under the Gaussian kernel."""
+    """One fidelity alone, Eq. (3.4): the process of `gp`, or the same with the Gaussian kernel."""
     if kernel == "matern52":
         return gp.fit(X, y, groups, warm)
     cold = is_cold(len(X), warm)
@@ -102,7 +102,7 @@ def fit_plain(X: Array, y: Array, groups: Ints, kernel: Kernel, warm: gp.Hyperpa
 
 def _plain_at(X: Array, y: Array, groups: Ints, kernel: Kernel, hyperparameters: gp.Hyperparameters) -> GP:
     if kernel == "matern52":
-        return gp.at(X, y, hyperparameters, groups)
+        return gp.from_hyperparameters(X, y, hyperparameters, groups)
     unit = spread(y)
     parts = Loss(_plain(X, y, groups), kernel).profiled(hyperparameters.theta)
     if parts is None:
@@ -111,18 +111,18 @@ def _plain_at(X: Array, y: Array, groups: Ints, kernel: Kernel, hyperparameters:
     return process(kernel, X, y, groups, hyperparameters, mean, variance)
 
 
-def _plain(X: Array, y: Array, groups: Ints) -> Data:
-    return Data(X, (y - y.mean()) / spread(y), np.zeros(len(y)), groups, 0.0)
+def _plain(X: Array, y: Array, groups: Ints) -> Observations:
+    return Observations(X, (y - y.mean()) / spread(y), np.zeros(len(y)), groups, 0.0)
 
 
 def _fit_truncated(
-    low: GP, runs: Runs, groups: Ints, bounds: Bounds, rho: float, is_free: bool, kernel: Kernel,
+    low: GP, runs: PairedRuns, groups: Ints, bounds: Bounds, rho: float, is_free: bool, kernel: Kernel,
     warm: Hyperparameters | None,
 ) -> Hyperparameters:  # fmt: skip
     """Eq. (3.5), in units of the spread of d; `rho` is where a free factor begins."""
     d, extra = runs.bias(rho), runs.extra(rho)
     centre, unit, n = float(d.mean()), spread(d, float(low.y.std())), len(d)
-    data = Data(
+    data = Observations(
         runs.X,
         ((runs.y if is_free else d) - centre) / unit,
         runs.low / unit if is_free else np.zeros(n),
@@ -153,7 +153,7 @@ def _fit_truncated(
 
 
 def _fit_lognormal(
-    low: GP, runs: Runs, groups: Ints, bounds: Bounds, rho: float, kernel: Kernel, warm: Hyperparameters | None
+    low: GP, runs: PairedRuns, groups: Ints, bounds: Bounds, rho: float, kernel: Kernel, warm: Hyperparameters | None
 ) -> Hyperparameters:  # fmt: skip
     """An ordinary process on log |d|."""
     fitted = fit_plain(runs.X, log_bias(runs.bias(rho), bounds), groups, kernel, None if warm is None else warm.bias)
@@ -167,28 +167,30 @@ def _found(theta: Array, g: int, n: int, warm: gp.Hyperparameters | None, cold: 
     return gp.Hyperparameters(tuple(theta[:g].tolist()), float(theta[g]), cold_at)
 
 
-def _serves(warm: Hyperparameters, groups: Ints, bias: BiasKind, kernel: Kernel) -> bool:
-    return warm.kind == bias and warm.kernel == kernel and len(warm.bias.log_scales) == number_of_groups(groups)
+def _is_usable(warm: Hyperparameters, groups: Ints, bias: BiasLaw, kernel: Kernel) -> bool:
+    return warm.law == bias and warm.kernel == kernel and len(warm.bias.log_scales) == number_of_groups(groups)
 
 
 def _check_runs(X_e: Array, y_e: Array, X_c: Array, y_c: Array) -> None:
     if not len(X_e) or not len(X_c):
-        raise InvalidArgument(f"both levels need a run, got {len(X_e)} eighty-percent and {len(X_c)} complete ones")
+        raise InvalidArgument(f"X_e, X_c: expected at least one run of each, got {len(X_e)} and {len(X_c)}")
     if len(X_e) != len(y_e) or len(X_c) != len(y_c) or X_e.shape[1] != X_c.shape[1]:
         shapes = ", ".join(str(part.shape) for part in (X_e, y_e, X_c, y_c))
-        raise InvalidArgument(f"X_e, y_e, X_c, y_c must be (m, f), (m,), (n, f), (n,), got {shapes}")
+        raise InvalidArgument(f"X_e, y_e, X_c, y_c: expected shapes (m, f), (m,), (n, f), (n,), got {shapes}")
 
 
 def _check_options(bounds: Bounds | str, rho: float | None, bias: str, kernel: str) -> None:
-    for name, given, known in (("bias", bias, BiasKind), ("kernel", kernel, Kernel)):
+    for name, given, known in (("bias", bias, BiasLaw), ("kernel", kernel, Kernel)):
         if given not in get_args(known):
-            raise InvalidArgument(f"{name} must be one of {', '.join(get_args(known))}, got {given!r}")
+            raise InvalidArgument(f"{name}: expected one of {', '.join(get_args(known))}, got {given!r}")
     if isinstance(bounds, str):
         if bounds not in get_args(Learned):
-            raise InvalidArgument(f'bounds must be two numbers or "learned", got {bounds!r}')
+            raise InvalidArgument(f'bounds: expected two numbers or "learned", got {bounds!r}')
     elif not bounds[0] < bounds[1]:
-        raise InvalidArgument(f"bounds must be (lower, upper) with lower < upper, got {bounds}")
+        raise InvalidArgument(f"bounds: expected (lower, upper) with lower < upper, got {bounds}")
     if bias == "lognormal" and (isinstance(bounds, str) or bounds[0] < 0.0 < bounds[1]):
-        raise InvalidArgument(f"a log-normal bias has one sign: bounds must not lie on both sides of 0, got {bounds}")
+        raise InvalidArgument(f"bounds: expected both on one side of 0 for a log-normal bias, got {bounds}")
     if bias == "lognormal" and rho is None:
-        raise InvalidArgument("a log-normal bias needs rho: its logarithm has no closed form for the factor")
+        raise InvalidArgument(
+            "rho: expected a number with a log-normal bias, for which it cannot be estimated, got None"
+        )

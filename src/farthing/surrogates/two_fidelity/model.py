@@ -1,21 +1,21 @@
-"""Two levels of training in one surrogate: GP-TGP and DGP of BOPT-HPO (Yang, Deng and Zhu, section 3).
+"""Two fidelities of training in one surrogate: GP-TGP and DGP of BOPT-HPO (Yang, Deng and Zhu, section 3).
 
 Symbols and shapes
-    X_e, y_e  (m, f), (m,)  eighty-percent runs: inputs in the unit cube and values
-    X_c, y_c  (n, f), (n,)  complete runs; a row of X_c that equals one of X_e was seen at both levels
-    delta     the bias, y_c(x) = rho y_e(x) + delta(x), observed as d = y_c - rho y_e where both levels were seen
+    X_e, y_e  (m, f), (m,)  low fidelity, "eighty-percent" runs in the paper: inputs in the unit cube and values
+    X_c, y_c  (n, f), (n,)  complete runs; a row of X_c that equals one of X_e was seen at both fidelities
+    delta     the bias, y_c(x) = rho y_e(x) + delta(x), observed as d = y_c - rho y_e where both were seen
     b1, b2    bounds of delta
 
 Eq. (3.3): y_e is a Gaussian process and delta one truncated to [b1, b2], every vector of its values a normal cut to the
 box. Given the observed d, the value at one more x is therefore a normal in an interval (Theorem 1, Eq. 3.7) whose mean
-and variance before the cut are those of an ordinary process, so that with infinite bounds nothing is cut and the model
-is DGP, Eq. (3.2). By Lemma 1 the levels are fitted one after the other: y_e by `gp`, delta by `bounded`.
+and variance before the cut are those of an ordinary process. With infinite bounds nothing is cut and the model is DGP,
+Eq. (3.2). `fitting` fits y_e first, then delta.
 
-Where the paper plugs in, we carry what is not known (`carry=True`, the default; measured in docs/bopt-toy.md):
-    at an x without an eighty-percent run y_e(x) is imputed (Proposition 1), and its variance times rho^2 added;
-    at a complete run without an eighty-percent one d is computed with the imputed y_e, and `joint` says what such a run
-    tells of y_e and of delta. It bounds nothing: only the biases of runs seen at both levels are in the box.
-At a row of X_e the run's own y_e stands for the process's, with no variance: it is that run which goes on to the end.
+Where the paper plugs in a point estimate, we carry its uncertainty (`carry=True`, the default; see docs/bopt-toy.md):
+    at an x without a low-fidelity run y_e(x) is imputed (Proposition 1), and its variance times rho^2 is added;
+    at a complete run without a low-fidelity one d is computed with the imputed y_e, and `joint` says what such a run
+    tells about y_e and delta. It is not held to the bounds: only runs seen at both fidelities are in the box.
+At a row of X_e the run's own y_e replaces the process's, without variance: it is that run which continues to the end.
 
 `bias="lognormal"` is the alternative of the paper's section 6: delta = -exp(GP) or exp(GP), by the sign of the bounds.
 """
@@ -37,12 +37,12 @@ from farthing.surrogates.two_fidelity.joint import Joint, Pair
 from farthing.surrogates.two_fidelity.paired import FREE, Bounds, keys, sign_of
 from farthing.surrogates.two_fidelity.processes import Kernel
 
-BiasKind = Literal["truncated", "lognormal"]
+BiasLaw = Literal["truncated", "lognormal"]
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """All that a fit found; `mean` and `variance` of delta before it is cut, or of log |delta| if it is log-normal."""
+    """The result of a fit; `mean` and `variance` of delta before it is cut, or of log |delta| if it is log-normal."""
 
     low: gp.Hyperparameters
     bias: gp.Hyperparameters  # cold_at counts complete runs
@@ -50,15 +50,15 @@ class Hyperparameters:
     variance: float
     rho: float
     bounds: Bounds = FREE
-    kind: BiasKind = "truncated"
+    law: BiasLaw = "truncated"
     kernel: Kernel = "matern52"
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; an infinite bound is None, which JSON has a word for."""
+        """Plain values; an infinite bound is None, because JSON has no infinity."""
         return {
             "low": self.low.as_json(), "bias": self.bias.as_json(), "mean": self.mean, "variance": self.variance,
             "rho": self.rho, "bounds": [b if np.isfinite(b) else None for b in self.bounds],
-            "kind": self.kind, "kernel": self.kernel,
+            "kind": self.law, "kernel": self.kernel,
         }  # fmt: skip
 
     @classmethod
@@ -74,7 +74,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class TwoFidelity:
-    """Both levels, fitted. Predictions are of the complete level."""
+    """Both fidelities, fitted. Predictions are of complete runs."""
 
     joint: Joint
     hyperparameters: Hyperparameters
@@ -82,22 +82,22 @@ class TwoFidelity:
 
     @property
     def low(self) -> GP:
-        """The process of the eighty-percent runs alone."""
+        """The process of the low-fidelity runs alone."""
         return self.joint.low
 
     @property
     def bias(self) -> GP:
-        """delta before it is cut; log |delta| where it is log-normal."""
+        """delta before it is cut; log |delta| if it is log-normal."""
         return self.joint.bias
 
     def with_pending(self, X: Array) -> TwoFidelity:
-        """As if eighty-percent runs at X (k, f), which are on their way, had ended at their means."""
+        """As if the pending low-fidelity runs at X (k, f) had ended at their predicted means."""
         if not len(X):
             return self
         return replace(self, joint=replace(self.joint, low=self.low.condition(X, self.low.mean_at(X))))
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (k,) and variance (k,) of the complete level at X (k, f): Theorem 1."""
+        """Mean (k,) and variance (k,) of complete runs at X (k, f): Theorem 1."""
         pair = self._with_own_runs(X, self.joint.predict(X))
         return self._complete(pair, self._cut(pair.bias, pair.bias_variance))
 
@@ -108,15 +108,15 @@ class TwoFidelity:
         return delta.mean, delta.variance
 
     def _complete(self, pair: Pair, delta: Moments) -> tuple[Array, Array]:
-        """rho f + delta: what is cut from delta moves f by its regression on delta."""
+        """rho f + delta: cutting delta moves f by its regression on delta."""
         rho, slope = self.hyperparameters.rho, pair.covariance / pair.bias_variance
         left = np.maximum(pair.low_variance - slope * pair.covariance, 0.0)
         mean = rho * (pair.low + slope * (delta.mean - pair.bias)) + delta.mean
         return mean, self._carried * left + (1.0 + rho * slope) ** 2 * delta.variance
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (k,), variance (k,), d mean / dX (k, f), d variance / dX (k, f): at an eighty-percent run the gradients
-        are those around it."""
+        """mean (k,), variance (k,), d mean / dX (k, f), d variance / dX (k, f); at a low-fidelity run the gradients of
+        the points around it."""
         around, by_x = self.joint.predict_with_gradient(X)
         pair = self._with_own_runs(X, around)
         delta, rho = self._cut(pair.bias, pair.bias_variance), self.hyperparameters.rho
@@ -139,14 +139,14 @@ class TwoFidelity:
 
     @cached_property
     def _own_runs(self) -> dict[bytes, float]:
-        """The mean y_e of each configuration with eighty-percent runs."""
+        """The mean y_e of each configuration with low-fidelity runs."""
         values = defaultdict(list)
         for key, y in zip(keys(self.low.X), self.low.y.tolist(), strict=True):
             values[key].append(y)
         return {key: float(np.mean(of)) for key, of in values.items()}
 
     def _with_own_runs(self, X: Array, pair: Pair) -> Pair:
-        """With the eighty-percent level known where it was seen."""
+        """With the low fidelity known where it was seen."""
         own = np.array([self._own_runs.get(key, np.nan) for key in keys(X)])
         seen = ~np.isnan(own)
         if not seen.any():
@@ -161,7 +161,7 @@ class TwoFidelity:
     def _cut(self, mean: Array, variance: Array) -> Moments:
         """Moments of delta from those of its process."""
         bounds = self.hyperparameters.bounds
-        if self.hyperparameters.kind == "lognormal":
+        if self.hyperparameters.law == "lognormal":
             return _lognormal(mean, variance, sign_of(bounds))
         if bounds == FREE:
             one, nothing = np.ones_like(mean), np.zeros_like(mean)

@@ -1,4 +1,4 @@
-"""The kernels of both levels, and the process with all its parts given."""
+"""The kernels of both fidelities, and a process with all its parts given."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GaussianGP(GP):
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         K = self.cross(X)[0]
-        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
+        return self.mean + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
 
     def mean_at(self, X: Array) -> Array:
         return np.asarray(self.mean + self.cross(X)[0] @ self.alpha)
