@@ -127,5 +127,5 @@ def test_the_same_generator_gives_the_same_draws() -> None:
 def test_no_coordinates_and_empty_intervals() -> None:
     nothing = np.empty(0)
     assert tilting.sample(nothing, np.empty((0, 0)), nothing, nothing, 3, np.random.default_rng(0)).X.shape == (3, 0)
-    with pytest.raises(InvalidArgument, match="lower limits below"):
+    with pytest.raises(InvalidArgument, match="expected lower limits below upper ones"):
         tilting.sample(np.zeros(1), np.eye(1), np.ones(1), np.zeros(1), 3, np.random.default_rng(0))

@@ -1,8 +1,8 @@
-"""What an evaluation is worth if it may fail.
+"""The value of an evaluation that may fail.
 
-A failed evaluation improves nothing, so the expected improvement of one that succeeds with probability P, whatever its
-value, is EI * P (Gelbart et al. 2014, arXiv 1403.5607): in logarithms log EI + log P. The same holds for any other log
-utility of a point that is worth nothing without a value.
+A failed evaluation improves nothing. So the expected improvement of one that succeeds with probability P, independent
+of its value, is EI * P (Gelbart et al. 2014, arXiv 1403.5607): in logarithms log EI + log P. The same holds for any
+other log utility of a point that is worth nothing without a value.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Symbols: m inner and n = t m outer points, p dimensions; cell (n, p) the cell, 0 .. n - 1, of each point.
 In each dimension the n cells are m blocks of t. The inner points take one cell of every block, so that they are a Latin
-hypercube on the m blocks; the others take the cells that are left, so that all are one on the n cells.
+hypercube on the m blocks. The others take the remaining cells, so that all points are one on the n cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def nested_latin_hypercube(n_inner: int, n_outer: int, p: int, rng: np.random.Ge
     """
     if n_inner < 1 or n_outer < n_inner or n_outer % n_inner:
         raise InvalidArgument(
-            f"a nested Latin hypercube needs a multiple of its inner points, got {n_outer} outer and {n_inner} inner"
+            f"n_outer: expected a multiple of n_inner, itself at least 1, got {n_outer} and {n_inner}"
         )
     t = n_outer // n_inner
     inner = t * rng.permuted(np.tile(np.arange(n_inner), (p, 1)), axis=1) + rng.integers(t, size=(p, n_inner))

@@ -1,4 +1,4 @@
-"""Normal distributions cut to a box: its probability, the moments inside it and draws from it.
+"""Normal distributions cut to a box: its log probability with gradient, and moments in an interval.
 
 Symbols and shapes
     m, K       (n,), (n, n)  mean and covariance of the normal before it is cut;  L lower, L L' = K
@@ -10,10 +10,9 @@ Genz (1992): with x = m + L y the box is a sequence of intervals, and y_i = Phi^
     lo_i = (a_i - m_i - sum_{j<i} L_ij y_j) / L_ii,   hi_i the same with b_i,   d_i = Phi(lo_i),  e_i = Phi(hi_i),
     P(a <= x <= b) = E prod_i (e_i - d_i)             over u uniform in the cube.
 U is a scrambled Sobol net that is the same in every call, so the estimate is a smooth function of m and K, whose exact
-derivative is found by going through the same sequence backwards. Products are sums of logarithms and tails are turned
-to the left, so that a probability of 1e-1000 has a logarithm.
+derivative is found by going through the same sequence backwards. Products are sums of logarithms and upper tails are
+reflected to the left, so that a probability of 1e-1000 has a logarithm.
 
-The points with their products as weights are a weighted sample of the truncated normal: its moments come from them.
 One coordinate needs no points: its integrals are taken by Gauss-Legendre quadrature over the part of the interval that
 carries mass, as offsets from the mode, where the closed forms (BOPT-HPO, Eq. 3.8) cancel.
 """
@@ -33,10 +32,10 @@ from farthing.numerics.normal import LOG_SQRT_2PI
 
 Limits = Array | float
 
-NET_SEED = 19_920_601  # any fixed number
-NET_BLOCK = 32  # nets are made for multiples of so many dimensions, and kept
+NET_SEED = 19_920_601  # any fixed number: the net must be the same in every call
+NET_BLOCK = 32  # nets are made, and cached, for multiples of this many dimensions
 FAR = -35.0  # left of it, Phi leaves the range of a float and its logarithm is used instead
-LEAST = 1e-300
+LEAST = 1e-300  # a positive float, so that there is a logarithm
 NODES, WEIGHTS = (0.5 * (part + shift) for part, shift in zip(np.polynomial.legendre.leggauss(64), (1, 0), strict=True))
 MASS = 38.0  # a density below exp(-38) of its mode is rounding
 
@@ -54,7 +53,7 @@ class Moments:
 
 
 def interval_moments(mean: Array, variance: Array, lower: Limits, upper: Limits) -> Moments:
-    """Of N(mean, variance) (k,) cut to [lower, upper], each alone.
+    """Moments of N(mean, variance) (k,), each cut to [lower, upper].
 
     >>> half = interval_moments(np.zeros(1), np.ones(1), 0.0, np.inf)
     >>> half.mean.round(6).tolist(), half.variance.round(6).tolist()  # sqrt(2 / pi) and 1 - 2 / pi
@@ -89,13 +88,13 @@ def log_box_with_gradient(
     value = log_mean(points.log_weights)
     share = np.exp(points.log_weights - value) / len(U)  # (N,) of each point in the sum
     diagonal = np.diag(L)
-    # d log(e - d) and d y by lo and by hi; the weight of the point belongs to the first.
+    # Derivatives by lo and hi of log(e - d), times the weight of the point, and of y.
     at_lo, at_hi = -0.5 * points.lo * points.lo, -0.5 * points.hi * points.hi
     weight_lo = -share * np.exp(at_lo - LOG_SQRT_2PI - points.log_widths)
     weight_hi = share * np.exp(at_hi - LOG_SQRT_2PI - points.log_widths)
     half = 0.5 * points.Y * points.Y
     y_lo, y_hi = (1.0 - U.T) * np.exp(at_lo + half), U.T * np.exp(at_hi + half)
-    flow = np.empty_like(points.Y)  # d value / d (m_i + sum_j L_ij y_j), with its sign turned
+    flow = np.empty_like(points.Y)  # minus d value / d (m_i + sum_j L_ij y_j)
     for i in range(len(mean) - 1, -1, -1):
         by_y = -(L[i + 1 :, i] @ flow[i + 1 :])
         weight_lo[i] += by_y * y_lo[i]
@@ -126,7 +125,7 @@ def _whole_net(count: int, dimension: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class GenzPoints:
-    """Where the points went: Y, lo, hi and log(e - d), each (n, N), and the logarithms of the products (N,)."""
+    """Points in the box: Y, lo, hi and log(e - d), each (n, N), and the logarithms of their weights (N,)."""
 
     Y: Array
     lo: Array
@@ -180,13 +179,13 @@ def check_box(lower: Array, upper: Array) -> None:
     if not np.all(lower < upper):
         worst = int(np.argmin(np.asarray(lower < upper)))
         raise InvalidArgument(
-            f"a box needs lower limits below the upper ones, got [{lower[worst]}, {upper[worst]}] in coordinate {worst}"
+            f"box: expected lower limits below upper ones, got [{lower[worst]}, {upper[worst]}] in coordinate {worst}"
         )
 
 
 def least_probable_first(covariance: Array, lower: Array, upper: Array) -> list[int]:
-    """Next is always the coordinate whose interval is least probable, those before it at their expected places
-    (Gibson, Glasbey and Elston 1994)."""
+    """An order of the coordinates: the next one is always that with the least probable interval, given those before it
+    at their expected values (Gibson, Glasbey and Elston 1994)."""
     n = len(lower)
     left, order = list(range(n)), []
     columns = np.zeros((n, n))  # of the factor, in the rows of the original order

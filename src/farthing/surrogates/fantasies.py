@@ -16,12 +16,12 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.surrogates.gp import GP
 
-COUNT = 10  # n_f, as in the paper
+COUNT = 10  # k, the n_f of the paper
 
 
 @dataclass(frozen=True, eq=False)
 class Fantasies:
-    """One process, k possible futures."""
+    """One process under k possible outcomes of the pending evaluations."""
 
     process: GP  # conditioned on the pending inputs; its own alpha is that of the first fantasy
     Y: Array  # (n, k) outputs in each fantasy

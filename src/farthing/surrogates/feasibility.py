@@ -3,31 +3,32 @@
 Symbols and shapes
     X      (n, f)  inputs in the unit cube;  t (n,) labels: +1 for a success, -3 for a failure
     groups (f,)    the parameter each input column belongs to; g parameters share g length-scales
-    l      (g,)    length-scales;  eta  variance of the noise, of a signal of variance 1
+    l      (g,)    length-scales;  eta  variance of the noise, relative to a signal of variance 1
     K      (n, n)  k(X / l) + eta I, Matern-5/2;  L its lower Cholesky factor
     e      (n,)    t - 1: 0 for a success, -4 for a failure;  alpha (n,) = K^-1 e
 
-Labels are taken for values of a Gaussian process of mean +1, and a new evaluation succeeds when its own value is above
+Labels are treated as values of a Gaussian process of mean +1, and a new evaluation succeeds when its own value is above
 zero (least-squares classification, Rasmussen and Williams 2006, section 6.5):
 
     P(x) = Phi(z),     z = mean(x) / sqrt(variance(x) + eta)
 
 The mean is +1 where nothing is known: an untried point succeeds with probability Phi(1 / sqrt(1 + eta)), about 5/6, and
-successes alone raise it. A failure stands three times as far from zero as a success, so between one of each the line is
-drawn a quarter of the way from the success. That is on the safe side on purpose: improvement is expected most where
-nothing was ever seen to succeed, and a line half-way would be tried from the wrong side again and again.
+successes alone raise it. A failure stands three times as far from zero as a success, so between one of each the
+boundary is a quarter of the way from the success. It is on the safe side on purpose: the largest improvement is
+expected where nothing was ever seen to succeed, and a boundary half-way would be tried from the wrong side again and
+again.
 
-Why not a classifier with a likelihood of its own: what crashed once crashes again, and the model must come to mean it.
-Under Laplace's approximation any number of failures at one place leaves z above -1, because the likelihood's curvature
-vanishes once it is explained. Here z falls to -3 / sqrt(eta), exactly and in closed form.
+Why not a classifier with its own likelihood: what crashed once crashes again, and the model must become certain of it.
+Under Laplace's approximation any number of failures at one place leaves z above -1, because the curvature of the
+likelihood vanishes once the label is explained. Here z falls to -3 / sqrt(eta), exactly and in closed form.
 
-Length-scales begin at the shortest allowed, a fifth of the unit cube's diagonal, and the evidence may only lengthen
-them, so that parameters without influence on success stop counting. Left free they shrink without end, because the
-labels jump where a process is smooth. With b the logs of the shortest, theta = log l >= b minimises
+Length-scales start at the shortest allowed, a fifth of the unit cube's diagonal, and the evidence may only lengthen
+them, so that parameters without influence on success stop counting. Left free they would shrink without end, because
+the labels jump where a process is smooth. With b the logs of the shortest, theta = log l >= b minimises
 
     loss = e' alpha / 2 + log|K| / 2 + sum (theta - b)^2 / (2 v)
 
-Nothing is forbidden for ever: P is at least LEAST_CHANCE, and successes nearby raise it again.
+No region is excluded for ever: P is at least LEAST_CHANCE, and successes nearby raise it again.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from farthing.surrogates.fitting import NormalPrior, by_log_scales, grouped, log
 from farthing.surrogates.kernels import matern52, matern52_with_decay
 
 SUCCESS, FAILURE = 1.0, -3.0  # labels; the first is the prior mean too
-LOG_NOISE = float(np.log(0.01))
-LEAST_CHANCE = 1e-6
+LOG_NOISE = float(np.log(0.01))  # nearly the same configuration nearly always ends the same way
+LEAST_CHANCE = 1e-6  # small enough to avoid a region, large enough for a finite logarithm
 SHORTEST = 0.2  # length-scale over sqrt(g), the diagonal of the unit cube
-LONGEST = 30.0  # times the shortest: without influence
-LOG_SCALE_SD = 0.7
-FIRST_ITERATIONS, WARM_ITERATIONS = 12, 3  # of L-BFGS over theta: a few more at each proposal go on from the last ones
+LONGEST = 30.0  # times the shortest: there a parameter has no influence
+LOG_SCALE_SD = 0.7  # sqrt(v): a scale twice the shortest is one standard deviation away
+FIRST_ITERATIONS, WARM_ITERATIONS = 12, 3  # of L-BFGS over theta: from the start, and at each later proposal
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,7 @@ def fit(
     X, succeeded = np.ascontiguousarray(X, dtype=np.float64), np.asarray(succeeded, dtype=np.bool_)
     if not len(X) == len(succeeded) > 0:
         sizes = f"{len(X)} and {len(succeeded)}"
-        raise InvalidArgument(f"feasibility: X and succeeded must be of one length above 0, got {sizes}")
+        raise InvalidArgument(f"feasibility: expected X and succeeded of one length above 0, got {sizes}")
     columns = grouped(groups, X.shape[1])
     g = number_of_groups(columns)
     loss = Loss(X, succeeded, columns, g)
@@ -114,7 +115,7 @@ def fit(
 def from_hyperparameters(
     X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None
 ) -> Feasibility:
-    """The model with the hyperparameters given."""
+    """The model with given hyperparameters."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
     K = matern52(squared_distances(scaled, scaled))

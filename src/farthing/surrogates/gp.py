@@ -30,7 +30,7 @@ from farthing.surrogates.likelihood import Loss, profile, standardised
 WARM_ITERATIONS = 12  # of L-BFGS: a few new observations move the optimum little
 COLD_ROWS = 150  # at most this many observations try the starting points of a cold fit: its cost grows with their cube
 START_LOG_NOISE = ((-7.0,), (-4.0,), (-9.0,))  # log eta at the three starts: little, some, hardly any
-TINY_VARIANCE = 1e-12  # of the signal: below, a variance is rounding
+TINY_VARIANCE = 1e-12  # of the signal: a smaller variance is rounding
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class GP:
-    """A fitted process. `predict` speaks of the noise-free function in the units of y."""
+    """A fitted process. Predictions are of the noise-free function, in the units of y."""
 
     X: Array  # (n, f)
     y: Array  # (n,) as given
@@ -90,7 +90,7 @@ class GP:
 
     @property
     def least_variance(self) -> float:
-        """Below, a posterior variance is rounding."""
+        """A smaller posterior variance is rounding."""
         return self.variance * TINY_VARIANCE
 
     def cross(self, X: Array) -> tuple[Array, Array, Array]:
@@ -103,7 +103,7 @@ class GP:
         return np.asarray(self.variance * np.maximum(1.0 - np.einsum("ij,ij->j", V, V), TINY_VARIANCE))
 
     def pull(self, A: Array, weights: Array) -> Array:
-        """Gradient (m, f) by X of sum_j w_j k(x, x_j), for weights w already multiplied by decay, (m, n)."""
+        """Gradient (m, f) by X of sum_j w_j k(x, x_j), from weights (m, n) that are w times decay."""
         pulled = weights @ self._scaled_with_one  # (m, f + 1)
         return np.asarray((pulled[:, :-1] - pulled[:, -1:] * A) / self.scales)
 
@@ -192,7 +192,7 @@ def fit(
 
 
 def from_hyperparameters(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
-    """The process with the hyperparameters given; mean and signal variance in closed form."""
+    """The process with given hyperparameters; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     z, centre, spread = standardised(y)
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]

@@ -28,12 +28,12 @@ LOG_NOISE_BOUNDS = (float(np.log(1e-8)), float(np.log(1e2)))  # from what a Chol
 
 
 def standardised(y: Array) -> tuple[Array, float, float]:
-    """y to mean 0 and variance 1 (left at 0 where it is constant), scaled first so that nothing overflows."""
+    """y with mean 0 and variance 1 (all 0 if y is constant), its centre and its spread. Nothing overflows."""
     y = np.asarray(y, dtype=np.float64)
     largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
     z = y / largest
     centre, spread = float(z.mean()), float(z.std())
-    if spread <= 1e-14:  # of the largest: rounding
+    if spread <= 1e-14:  # of the largest value: rounding
         return np.zeros_like(y), centre * largest, largest * 1e-8
     return (z - centre) / spread, centre * largest, spread * largest
 
@@ -99,7 +99,7 @@ class Loss:
         K[np.diag_indices(self.n)] += eta
 
     def _scale_gradient(self, scaled: Array, inverse: Array, alpha: Array) -> Array:
-        """d loss / d log l (g,) before the prior; alpha comes with sqrt(c) in it. Reads the lower triangles only."""
+        """d loss / d log l (g,) before the prior; alpha is times sqrt(c). Reads the lower triangles only."""
         W = np.multiply(alpha[:, None], alpha, out=self.work)
         np.subtract(inverse, W, out=W)
         W *= self.decay

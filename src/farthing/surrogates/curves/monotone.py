@@ -23,7 +23,7 @@ SAMPLES = 256  # joint draws of the slopes: predictions average over them
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Curves that fall, fitted. `plain` is the same process without that knowledge."""
+    """Fitted curves that fall. `plain` is the same process without that constraint."""
 
     plain: CurveGP
     paths: Paths
@@ -41,7 +41,7 @@ class Curves:
         return self.paths.sample(X, t, count, rng)
 
     def condition(self, X: Array, t: Array, y: Array) -> Curves:
-        """The same with more observations: hyperparameters stay, virtual places and draws follow."""
+        """The same with more observations: hyperparameters stay, virtual places and draws are made again."""
         return constrained(self.plain.condition(X, t, y), self.paths.seed, len(self.paths.E), self.paths.falling)
 
 
@@ -52,7 +52,7 @@ def fit(
 ) -> Curves:  # fmt: skip
     """Curves through values y (n,) at X (n, f) after t (n,) steps of t_max; y is standardised inside.
 
-    With `falling=False` nothing says that they fall: the process alone, in the same form.
+    With `falling=False` there is no constraint: the process alone, in the same form.
 
     >>> X, t = np.repeat([[0.0], [1.0]], 3, axis=0), np.array([1.0, 4.0, 9.0, 1.0, 3.0, 5.0])
     >>> curves = fit(X, t, 0.2 + 0.1 * X[:, 0] + 1.0 / (1.0 + t), t_max=30, rng=np.random.default_rng(0))
@@ -65,5 +65,5 @@ def fit(
 
 
 def constrained(plain: CurveGP, seed: int, samples: int = SAMPLES, falling: bool = True) -> Curves:
-    """A fitted process made to fall at the runs where it may not."""
+    """A fitted process, made to fall at the runs where it might not."""
     return Curves(plain, draw(plain, doubtful(plain)[: None if falling else 0], seed, samples, falling))

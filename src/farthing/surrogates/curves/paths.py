@@ -45,7 +45,7 @@ VIRTUAL_NOISE = 1e-8  # variance of a virtual slope's noise divided by its prior
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Draws of the carried probes F, each with the normal of all other probes that it leaves."""
+    """Draws of the carried probes F. Given each draw, all other probes are normal."""
 
     gp: CurveGP
     carried: Probes  # (k,)
@@ -78,16 +78,16 @@ class Paths:
         return np.asarray(mean + np.sqrt(self.gp.variance) * self.E @ self.factor.T)
 
     def at(self, X: Array, t: Array, order: int = 0) -> Mixture:
-        """The values (or with order 1 the slopes) at X (p, f) after t (p,) steps, the curves of X known to fall.
+        """The values (or, with order 1, the slopes) at X (p, f) after t (p,) steps, given that the curves of X fall.
 
-        Each row has its own curve's virtual places and no other's: rows are not joint.
+        Each row has the virtual places of its own curve only: rows are not joint.
         """
         R, of = different_rows(X)
         asked = Probes(X, t / self.gp.t_max, np.full(len(X), order, dtype=np.intp))
         found = self._at(R, of, asked)
         first = np.unique(of, return_index=True)[1]
         poor = np.flatnonzero(found.effective[first] < LEAST_EFFECTIVE * len(self.E))
-        if self.used == 0:  # draws that were extended belong together
+        if self.used == 0:  # extended draws must stay as they are: values carried in them are joint
             for i in poor:
                 rows = of == i
                 again = self.redrawn(R[[i]])._at(R[[i]], np.zeros(rows.sum(), dtype=np.intp), asked[rows])
@@ -96,11 +96,11 @@ class Paths:
         return found
 
     def redrawn(self, R: Array) -> Paths:
-        """Paths whose slopes at the curves of R (c, f) are drawn with the others and not after them."""
+        """Paths whose slopes at the curves of R (c, f) are drawn together with the others, not after them."""
         return draw(self.gp, self.carried + self._slopes_not_carried(R), self.seed, len(self.E), self.falling)
 
     def _at(self, R: Array, of: Ints, asked: Probes) -> Mixture:
-        """The probes asked, of[i] the row of R whose curve the i-th belongs to."""
+        """The mixture at the probes `asked`; the i-th belongs to the curve of row of[i] of R."""
         v, sd = len(self.places), np.sqrt(self.gp.variance)
         slopes = Probes.slopes(R, self.places)
         means, A = self._given_draws(slopes + asked)
@@ -118,7 +118,7 @@ class Paths:
         return Mixture(weights[:, of], means, self.gp.variance * np.maximum(left, TINY_VARIANCE * prior))
 
     def _given_draws(self, probes: Probes) -> tuple[Array, Array]:
-        """Means (S, p) given Y and each draw; A = [V; U] (n + k, p), whose products are what both explain."""
+        """Means (S, p) given Y and each draw; A = [V; U] (n + k, p), whose products are the explained covariance."""
         mean, V = self.gp.whitened(probes)
         U = forward(self.factor, self.gp.prior(self.carried, probes) - self.V.T @ V) if len(self.carried) else V[:0]
         return mean + np.sqrt(self.gp.variance) * (self.E @ U), np.concatenate([V, U])
@@ -186,15 +186,15 @@ class Paths:
         )  # fmt: skip
 
     def _uniform(self, j: int) -> Array:
-        """(S,) the numbers of the j-th probe drawn next."""
+        """(S,) the uniform numbers of the j-th probe drawn next."""
         if self.used + j >= self.U.shape[1]:
-            raise InvalidArgument(f"paths can be extended by {self.U.shape[1]} probes, not more")
+            raise InvalidArgument(f"paths: expected at most {self.U.shape[1]} further probes, got {self.used + j + 1}")
         return np.asarray(self.U[:, self.used + j])
 
     def sample(self, X: Array, t: Array, count: int, rng: np.random.Generator) -> Array:
-        """Joint draws (count, p) of the values at X (p, f) after t (p,) steps, all curves of X known to fall.
+        """Joint draws (count, p) of the values at X (p, f) after t (p,) steps, given that the curves of X fall.
 
-        The first curves of X get virtual places until MOST_VIRTUAL slopes are held at once.
+        Only the first curves of X get virtual places, until MOST_VIRTUAL slopes are held.
         """
         slopes = self._slopes_not_carried(different_rows(X)[0])
         room = max(MOST_VIRTUAL - int((self.carried.order == 1).sum()), 0)
@@ -217,7 +217,7 @@ class Paths:
 
 
 def draw(gp: CurveGP, carried: Probes, seed: int, samples: int, falling: bool = True) -> Paths:
-    """Draws of slopes (k,) at most 0, Eq. (10)."""
+    """Draws of the slopes `carried` (k,), all at most 0, Eq. (10)."""
     rng = np.random.default_rng(seed)
     mean, V = gp.whitened(carried)
     K = gp.prior(carried, carried)
@@ -239,7 +239,7 @@ def _normalised(log_weights: Array) -> Array:
 
 
 def _factors(blocks: Array) -> Array:
-    """Lower factors of blocks (c, v, v), all at once unless rounding has made one of them indefinite."""
+    """Lower factors of blocks (c, v, v): all at once, or one by one if rounding has made one of them indefinite."""
     try:
         return np.asarray(np.linalg.cholesky(blocks), dtype=np.float64)
     except np.linalg.LinAlgError:

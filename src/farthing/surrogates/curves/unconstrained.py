@@ -65,7 +65,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class CurveGP:
-    """A fitted process. Means and variances are in the units of y, times in those of t_max, slopes per t_max."""
+    """A fitted process. Means and variances are in the units of y, times in those of t_max, slopes are per t_max."""
 
     X: Array
     t: Array  # shares of t_max
@@ -191,7 +191,7 @@ def _other_starts(kernel: TimeKernel) -> list[list[float]]:
 def from_hyperparameters(
     X: Array, t: Array, y: Array, hyperparameters: Hyperparameters, t_max: float, groups: Ints | None = None
 ) -> CurveGP:  # fmt: skip
-    """The process with the hyperparameters given; mean and signal variance in closed form."""
+    """The process with given hyperparameters; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     z, centre, spread = standardised(y)
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
