@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from documents import machine, machine_text, table, write
 from environments import BENCHMARKS, DOCS, ensure, quick
 from farthing.designs.nested import nested_latin_hypercube
-from farthing.surrogates.two_fidelity import model as two_fidelity
+from farthing.surrogates import two_fidelity
 from peers.bopt_functions import currin, currin_cheap, park, park_cheap, rosenbrock, rosenbrock_2, rosenbrock_3
 
 Array = NDArray[np.float64]

@@ -23,9 +23,7 @@ from numpy.typing import NDArray
 from blackbox_runs import CACHE, SOURCE
 from cost_models_data import Sample, Source, keep
 from environments import digest
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import flops, log_cost
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import choice, flops, lines, log_cost
 
 Array = NDArray[np.float64]
 
@@ -51,11 +49,11 @@ def rmse(predicted: Array, seen: Array) -> float:
 
 def single_models(Z: Array, b: Array, groups: NDArray[np.intp]) -> dict[str, log_cost.CostModel]:
     """Every single model on log features Z (n, f), fitted to log costs b (n,)."""
-    lines = linear_cost.fit_sizes(Z, b, groups)
-    everything = next(iter(lines.values()))  # the one on all parameters comes first
+    fitted = lines.fit_sizes(Z, b, groups)
+    everything = next(iter(fitted.values()))  # the one on all parameters comes first
     limited = everything.selected[:SELECTED]
     return {
-        **{f"line-{size}": lines[size] for size in linear_cost.SIZES},
+        **{f"line-{size}": fitted[size] for size in lines.SIZES},
         "line": everything,
         "gp": log_cost.process(Z, b, groups),
         "gp-lv": log_cost.process(Z, b, groups, trend=everything),
@@ -77,7 +75,7 @@ def automatic_errors(sample: Sample, sizes: Sequence[int], test: slice) -> dict[
     X, b = sample.X, sample.log_cost
     state, errors = None, {}
     for n in range(1, max(sizes) + 1):
-        chosen = cost_choice.choose(X[:n], b[:n], sample.groups, sample.ratios, state)
+        chosen = choice.choose(X[:n], b[:n], sample.groups, sample.ratios, state)
         state = chosen.state
         if n in sizes:
             errors[n] = rmse(chosen.model.predict(X[test])[0], b[test])

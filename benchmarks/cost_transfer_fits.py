@@ -26,9 +26,7 @@ from cost_models_data import keep
 from cost_models_fits import rmse
 from cost_transfer_tasks import Task
 from environments import digest, requirements
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
-from farthing.surrogates.cost import log_cost
+from farthing.surrogates.cost import choice, lines, log_cost
 from farthing.surrogates.cost.log_cost import CostModel
 
 Array = NDArray[np.float64]
@@ -88,12 +86,12 @@ def online_errors(held: Task, order: Rows) -> dict[str, float]:
     groups, ratios, state, errors = held.space.groups, held.space.ratios, None, {}
     for n in range(1, max(ONLINE_SIZES) + 1):
         seen = order[:n]
-        chosen = cost_choice.choose(X[seen], b[seen], groups, ratios, state)
+        chosen = choice.choose(X[seen], b[seen], groups, ratios, state)
         state = chosen.state
         if n not in ONLINE_SIZES:
             continue
         errors[f"gp({n})"] = rmse(log_cost.process(Z[seen], b[seen], groups).predict(Z[test])[0], b[test])
-        line = linear_cost.fit_sizes(Z[seen], b[seen], groups)[3]
+        line = lines.fit_sizes(Z[seen], b[seen], groups)[3]
         errors[f"line-3({n})"] = rmse(line.predict(Z[test])[0], b[test])
         errors[f"auto({n})"] = rmse(chosen.model.predict(X[test])[0], b[test])
     return errors
@@ -134,7 +132,7 @@ def prior_errors(held: Task, prior: CostModel, order: Rows) -> dict[str, float]:
     errors, state = {"prior(0)": rmse(prior.predict(X[test])[0], b[test])}, None
     for n in range(1, max(PRIOR_SIZES) + 1):
         seen = order[:n]
-        chosen = cost_choice.choose(X[seen], b[seen], held.space.groups, held.space.ratios, state, prior=prior)
+        chosen = choice.choose(X[seen], b[seen], held.space.groups, held.space.ratios, state, prior=prior)
         state = chosen.state
         if n in PRIOR_SIZES:
             errors[f"prior({n})"] = rmse(chosen.model.predict(X[test])[0], b[test])

@@ -28,9 +28,10 @@ from farthing.numerics import tilting
 from farthing.numerics.threads import one_blas_thread
 from farthing.surrogates import gp
 from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.gp import CurveGP
-from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves.mixture import Mixture
 from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.time_kernels import TimeKernel
+from farthing.surrogates.curves.unconstrained import CurveGP
 from mlp_curves import DATA_SETS, mlp_curves
 from random_curves import DECAYING, SHAPES, T_MAX, State, random_state
 
@@ -109,7 +110,7 @@ def plain_guess(model: CurveGP, scene: Scene) -> Guess:
 
 def falling_guess(curves: Curves, scene: Scene) -> Guess:
     parts = curves.paths.at(scene.asked, np.full(len(scene.asked), float(scene.t_max)))
-    seen = monotone.Mixture(parts.weights, parts.means, parts.variance + curves.plain.noise)
+    seen = Mixture(parts.weights, parts.means, parts.variance + curves.plain.noise)
     return Guess(seen.moments()[0], seen.quantiles(0.05), seen.quantiles(0.95))
 
 

@@ -29,8 +29,8 @@ from scipy.special import ndtri
 
 from farthing.acquisitions.maximize import maximize
 from farthing.numerics.normal import log_h
-from farthing.surrogates.two_fidelity import model as two_fidelity
-from farthing.surrogates.two_fidelity.model import TwoFidelity
+from farthing.surrogates import two_fidelity
+from farthing.surrogates.two_fidelity import TwoFidelity
 
 Array = NDArray[np.float64]
 

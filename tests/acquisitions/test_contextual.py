@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from farthing.acquisitions.cost import Contextual, PerCost, contextual
-from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import maximize
 from farthing.history import History
 from farthing.policies.candidates import FreshSpace
 from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import lines
 from farthing.surrogates.cost.log_cost import CostModel
+from oracles.log_ei import LogEI
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)
@@ -29,7 +29,7 @@ def state(seed: int, space: Space = SQUARE):
     value = gp.fit(X, np.sin(X @ wave) + (X**2).sum(axis=1), space.groups)
     weights = 3.0 * rng.normal(size=X.shape[1]) * (rng.random(X.shape[1]) < 0.7)
     log_cost = X @ weights + 0.05 * rng.normal(size=10)
-    cost = gp.fit(X, log_cost, space.groups) if seed % 3 == 0 else linear_cost.fit(X, log_cost, space.groups)
+    cost = gp.fit(X, log_cost, space.groups) if seed % 3 == 0 else lines.fit(X, log_cost, space.groups)
     return LogEI(value, float(value.y.min())), cost, FreshSpace(space, History(seed=0))
 
 
@@ -74,7 +74,7 @@ def test_the_answer_is_on_the_front_where_the_cheapest_points_are_a_whole_face(s
     """Cost depends on the first parameter alone: among points of equal cost the one of largest EI is taken."""
     improvement, _, domain = state(seed)
     X = np.random.default_rng(seed).random((8, 2))
-    cost = linear_cost.fit(X[:, :1], 3.0 * X[:, 0])
+    cost = lines.fit(X[:, :1], 3.0 * X[:, 0])
     flat = _FirstOnly(cost)
     found = maximize(improvement, domain, np.empty((0, 2)), np.random.default_rng(seed))
     x = domain.features(contextual(improvement, flat, domain, found, 0.95).U[:1])

@@ -7,9 +7,9 @@ import pytest
 
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.feasible import IfSuccessful
-from farthing.acquisitions.improvement import LogEI
 from farthing.surrogates import feasibility, gp
 from farthing.surrogates.cost import log_cost
+from oracles.log_ei import LogEI
 
 
 @pytest.fixture

@@ -1,141 +1,88 @@
-"""log EI against quadrature and Monte Carlo, its gradient against finite differences, down to the deepest tail."""
+"""Expected improvement averaged over fantasies, and weighed by the chance that it can be paid."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import mpmath
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from farthing.acquisitions.improvement import LogEI
+from farthing.acquisitions.affordable import IfAffordable
+from farthing.acquisitions.improvement import MeanLogEI
 from farthing.surrogates import gp
+from farthing.surrogates.fantasies import Fantasies
+from oracles.log_ei import LogEI
+
+RNG = np.random.default_rng(0)
+X = RNG.random((20, 3))
+Y = np.sin(5.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * RNG.standard_normal(20)
+PENDING, QUERY = RNG.random((3, 3)), RNG.random((6, 3))
 
 
-@dataclass(frozen=True)
-class Tilted:
-    """A posterior in closed form: mean = level + tilt . x, log variance = log_variance + bend . x."""
-
-    level: float
-    tilt: np.ndarray
-    log_variance: float
-    bend: np.ndarray
-
-    def predict(self, X):
-        return self.level + X @ self.tilt, np.exp(self.log_variance + X @ self.bend)
-
-    def predict_with_gradient(self, X):
-        mean, variance = self.predict(X)
-        return mean, variance, np.tile(self.tilt, (len(X), 1)), variance[:, None] * self.bend
+@pytest.fixture(scope="module")
+def process() -> gp.GP:
+    return gp.from_hyperparameters(X, Y, gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
 
 
-def fitted(seed: int, d: int = 2, n: int = 12) -> gp.GP:
-    rng = np.random.default_rng([seed, d, n])
-    X = rng.random((n, d))
-    return gp.fit(X, np.sin(5.0 * X @ rng.standard_normal(d)) + 0.05 * rng.standard_normal(n))
+def slopes(function, points, h=1e-6):
+    return np.stack([(function(points + h * e) - function(points - h * e)) / (2 * h) for e in np.eye(3)], axis=1)
 
 
-def constant(mean: float, sd: float) -> Tilted:
-    return Tilted(mean, np.zeros(1), 2.0 * np.log(sd), np.zeros(1))
+def test_without_pending_evaluations_it_is_log_ei(process):
+    fantasies = Fantasies.of(process, -0.8, np.empty((0, 3)), np.random.default_rng(0))
+    np.testing.assert_allclose(MeanLogEI(fantasies)(QUERY), LogEI(process, -0.8)(QUERY), rtol=1e-10)
+    ours, theirs = MeanLogEI(fantasies).with_gradient(QUERY), LogEI(process, -0.8).with_gradient(QUERY)
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("sd", [1e-3, 1.0, 50.0])
-@pytest.mark.parametrize("z", [-40.0, -15.0, -5.0, -1.0, 0.0, 0.5, 3.0, 10.0])
-def test_log_ei_is_the_log_of_the_integral_of_the_improvement(z, sd):
-    """The integral of (t - y)+ under a normal by quadrature in 30 digits, from certain gain to z = -40."""
-    mean, context = 2.0, mpmath.mp.clone()
-    context.dps = 30
-    target = mean + z * sd
-    exact_z = (context.mpf(target) - mean) / context.mpf(sd)  # the target is rounded; the tail would see it
-    nodes = [0, 0.01, 0.1, 0.5, 2, 10, 60]
-    integral = context.quad(lambda gain: gain * context.npdf(exact_z - gain), nodes)
-    value = LogEI(constant(mean, sd), target)(np.zeros((1, 1)))[0]
-    assert value == pytest.approx(float(context.log(integral) + context.log(sd)), rel=1e-9, abs=1e-9)
+def test_it_is_the_mean_of_ei_over_processes_conditioned_one_by_one(process):
+    fantasies = Fantasies.of(process, -0.8, PENDING, np.random.default_rng(1), count=4)
+    each = []
+    for k in range(4):
+        drawn = fantasies.Y[len(X) :, k]
+        conditioned = process.condition(PENDING, drawn)
+        each.append(np.exp(LogEI(conditioned, min(-0.8, drawn.min()))(QUERY)))
+    np.testing.assert_allclose(MeanLogEI(fantasies)(QUERY), np.log(np.mean(each, axis=0)), rtol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_ei_is_the_mean_improvement_of_draws_from_the_posterior(seed):
-    """Monte Carlo on a fitted process, within five of its own standard errors."""
-    model, rng = fitted(seed), np.random.default_rng(seed)
-    P, target = rng.random((20, 2)), float(model.y.min())
-    mean, variance = model.predict(P)
-    draws = mean + np.sqrt(variance) * rng.standard_normal((40_000, 20))
-    gains = np.maximum(target - draws, 0.0)
-    error = gains.std(axis=0) / np.sqrt(len(gains))
-    seen = (gains > 0.0).sum(axis=0) > 100  # below, the standard error knows nothing
-    assert seen.sum() >= 5
-    ei = np.exp(LogEI(model, target)(P))
-    assert (np.abs(ei - gains.mean(axis=0))[seen] <= 5.0 * error[seen]).all()
+def test_its_gradient_is_its_slope(process):
+    acquisition = MeanLogEI(Fantasies.of(process, -0.8, PENDING, np.random.default_rng(1)))
+    value, gradient = acquisition.with_gradient(QUERY)
+    np.testing.assert_allclose(value, acquisition(QUERY), rtol=1e-10)
+    np.testing.assert_allclose(gradient, slopes(acquisition, QUERY), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-@pytest.mark.parametrize("below", [-1.0, 0.0, 0.5, 3.0])
-def test_the_gradient_on_a_fitted_process_is_its_central_difference(d, below):
-    """With the target at the best mean, above it, and so far below that improving is next to impossible."""
-    model, h = fitted(0, d, 15), 1e-5
-    P = np.random.default_rng(d).random((25, d))
-    acquisition = LogEI(model, float(model.predict(model.X)[0].min()) - below)
-    values, slopes = acquisition.with_gradient(P)
-    np.testing.assert_allclose(values, acquisition(P), rtol=1e-9, atol=1e-9)
-    for j in range(d):
-        e = h * np.eye(d)[j]
-        expected = (acquisition(P + e) - acquisition(P - e)) / (2.0 * h)
-        np.testing.assert_allclose(slopes[:, j], expected, rtol=1e-4, atol=1e-4)
+def test_fantasies_are_drawn_from_the_joint_posterior_with_noise(process):
+    count = 40_000
+    drawn = Fantasies.of(process, 0.0, PENDING, np.random.default_rng(2), count=count).Y[len(X) :]
+    mean, covariance = process.covariance(PENDING)
+    covariance = covariance + process.noise * np.eye(3)
+    error = 5.0 * np.sqrt(np.diag(covariance) / count)
+    assert (np.abs(drawn.mean(axis=1) - mean) < error).all()
+    assert np.abs(np.cov(drawn) - covariance).max() < 5.0 * np.sqrt(2.0 / count) * covariance.max()
 
 
-@pytest.mark.parametrize("z", [-1000.0, -40.0, -13.0, -11.0, -1.5, -0.5, 0.0, 4.0, 30.0])
-def test_the_gradient_is_right_in_every_branch_and_deep_in_the_tail(z):
-    """Mean and variance both move; at z = -40, EI is 1e-352 and its logarithm must still have a direction."""
-    surrogate = Tilted(1.0, np.array([0.7, -0.2, 0.0]), np.log(0.04), np.array([0.3, 0.0, -0.5]))
-    x, h = np.array([[0.4, 0.6, 0.5]]), 1e-5
-    mean, variance = surrogate.predict(x)
-    acquisition = LogEI(surrogate, float(mean[0] + z * np.sqrt(variance[0])))
-    _, slope = acquisition.with_gradient(x)
-    for j, e in enumerate(h * np.eye(3)):
-        expected = (acquisition(x + e) - acquisition(x - e)) / (2.0 * h)
-        assert slope[0, j] == pytest.approx(expected[0], rel=1e-5, abs=1e-6)
+def test_extending_one_by_one_equals_conditioning_on_all_that_was_drawn(process):
+    rng = np.random.default_rng(3)
+    grown = Fantasies.of(process, -0.8, PENDING[:1], rng).extended(PENDING[1:2], rng)
+    for k in (0, 7):
+        whole = process.condition(PENDING[:2], grown.Y[len(X) :, k])
+        np.testing.assert_allclose(grown.predict(QUERY)[0][:, k], whole.predict(QUERY)[0], rtol=1e-8)
+        np.testing.assert_allclose(grown.predict(QUERY)[1], whole.predict(QUERY)[1], rtol=1e-8)
 
 
-def test_a_larger_target_is_easier_to_beat():
-    model, P = fitted(1), np.random.default_rng(0).random((30, 2))
-    spread = float(np.ptp(model.y))
-    targets = model.y.min() + spread * np.concatenate([-np.logspace(3, -3, 20), np.linspace(0.0, 2.0, 20)])
-    values = np.array([LogEI(model, float(target))(P) for target in targets])
-    assert np.isfinite(values).all()
-    assert (np.diff(values, axis=0) > 0.0).all()
+def test_a_pending_point_is_not_worth_a_second_evaluation(process):
+    before = MeanLogEI(Fantasies.of(process, -0.8, np.empty((0, 3)), np.random.default_rng(0)))(PENDING[:1])
+    after = MeanLogEI(Fantasies.of(process, -0.8, PENDING[:1], np.random.default_rng(0)))(PENDING[:1])
+    assert after[0] < before[0]
 
 
-@pytest.mark.parametrize("z", [-30.0, -3.0, 0.0, 3.0])
-def test_a_lower_mean_and_a_wider_posterior_promise_more(z):
-    means, sds = np.linspace(-1.0, 1.0, 20), np.linspace(0.5, 2.0, 20)
-    origin = np.zeros((1, 1))
-    by_mean = [LogEI(constant(mean, 1.0), z)(origin)[0] for mean in means]
-    by_sd = [LogEI(constant(0.0, sd), z)(origin)[0] for sd in sds]
-    assert (np.diff(by_mean) < 0.0).all()
-    assert (np.diff(by_sd) > 0.0).all()
-
-
-def test_units_only_shift_log_ei():
-    """EI is in the units of the value: ten times the value, log 10 more everywhere, the same maximiser."""
-    model, P = fitted(2), np.random.default_rng(0).random((30, 2))
-    scaled = gp.at(model.X, 10.0 * model.y, model.hyperparameters)
-    target = float(model.y.min())
-    np.testing.assert_allclose(LogEI(scaled, 10.0 * target)(P), LogEI(model, target)(P) + np.log(10.0), rtol=1e-7)
-
-
-def test_observed_points_without_noise_promise_least_but_stay_finite():
-    X = np.linspace(0.0, 1.0, 6)[:, None]
-    model = gp.at(X, np.cos(4.0 * X[:, 0]), gp.Hyperparameters((np.log(0.3),), np.log(1e-8)))
-    acquisition = LogEI(model, float(model.y.min()))
-    values, slopes = acquisition.with_gradient(np.concatenate([X, X + 0.1]))
-    assert np.isfinite(values).all()
-    assert np.isfinite(slopes).all()
-    assert values[:6].max() < values[6:].max() - 3.0
-
-
-def test_constant_values_leave_exploring_as_the_only_promise():
-    """Nothing is known to be better: the point of largest variance is the point of largest EI."""
-    X = np.random.default_rng(0).random((5, 2))
-    model, P = gp.fit(X, np.full(5, 3.0)), np.random.default_rng(1).random((50, 2))
-    values = LogEI(model, float(model.predict(X)[0].min()))(P)
-    assert np.argmax(values) == np.argmax(model.predict(P)[1])
+def test_affordability_adds_the_log_of_the_chance_and_its_slope(process):
+    cost = gp.from_hyperparameters(X, 2.0 * X[:, 0], gp.Hyperparameters((0.0, 0.0, 0.5), -3.0))
+    plain, left = LogEI(process, -0.8), 0.7
+    weighed = IfAffordable(plain, cost, left)
+    mean, variance = cost.predict(QUERY)
+    chance = norm.cdf(left, loc=mean, scale=np.sqrt(variance))
+    np.testing.assert_allclose(weighed(QUERY), plain(QUERY) + np.log(chance), rtol=1e-8)
+    value, gradient = weighed.with_gradient(QUERY)
+    np.testing.assert_allclose(value, weighed(QUERY), rtol=1e-10)
+    np.testing.assert_allclose(gradient, slopes(weighed, QUERY), rtol=1e-3, atol=1e-5)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from farthing import Choice, Integer, Ordered, Real, Space
-from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import PER_SPREAD, POOL, SPREADS, Ranking, maximize, perturbed
 from farthing.designs.filling import sobol
 from farthing.history import History
 from farthing.policies.candidates import FreshSpace
 from farthing.surrogates import gp
+from oracles.log_ei import LogEI
 
 SQUARE = Space(x=Real(0.0, 1.0), y=Real(0.0, 1.0))
 GRID_SPACE = Space(

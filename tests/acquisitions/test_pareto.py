@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from farthing.acquisitions.cost import TIE, PerCost, contextual
-from farthing.acquisitions.improvement import LogEI
 from farthing.acquisitions.maximize import maximize
 from farthing.acquisitions.pareto import (
     INDISTINCT,
@@ -25,8 +24,9 @@ from farthing.history import History
 from farthing.policies.candidates import FreshSpace
 from farthing.space import Choice, Integer, Real, Space
 from farthing.surrogates import gp
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import lines
 from farthing.surrogates.cost.log_cost import CostModel
+from oracles.log_ei import LogEI
 
 SQUARE = Space(a=Real(0, 1), b=Real(0, 1))
 SIDE = np.linspace(0.0, 1.0, 151)
@@ -115,7 +115,7 @@ def landscape(seed: int, space: Space = SQUARE) -> Landscape:
     X = space.features(space.snap(rng.random((10, len(space)))))
     value = gp.fit(X, np.sin(X @ rng.normal(size=X.shape[1]) * 4.0) + (X**2).sum(axis=1), space.groups)
     log_cost = X @ (2.0 * rng.normal(size=X.shape[1])) + 0.05 * rng.normal(size=10)
-    cost = gp.fit(X, log_cost, space.groups) if seed % 3 == 0 else linear_cost.fit(X, log_cost, space.groups)
+    cost = gp.fit(X, log_cost, space.groups) if seed % 3 == 0 else lines.fit(X, log_cost, space.groups)
     return Landscape(LogEI(value, float(value.y.min())), cost, FreshSpace(space, History(seed=0)))
 
 

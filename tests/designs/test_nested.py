@@ -30,7 +30,10 @@ def test_all_points_and_the_first_ones_alone_have_one_point_in_each_cell_of_ever
 
 @pytest.mark.parametrize(("n_inner", "n_outer"), [(3, 10), (6, 3), (0, 4), (4, 0), (-2, 4)])
 def test_outer_points_that_are_no_multiple_of_the_inner_ones_are_refused(n_inner, n_outer):
-    with pytest.raises(InvalidArgument, match=f"{n_outer} outer and {n_inner} inner"):
+    with pytest.raises(
+        InvalidArgument,
+        match=f"n_outer: expected a multiple of n_inner, itself at least 1, got {n_outer} and {n_inner}",
+    ):
         draw(n_inner, n_outer, 2)
 
 

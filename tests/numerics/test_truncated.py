@@ -10,14 +10,8 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import kstest, multivariate_normal, truncnorm
 
 from farthing.errors import InvalidArgument
-from farthing.numerics.truncated import (
-    box_moments,
-    interval_moments,
-    log_box_probability,
-    log_box_with_gradient,
-    net,
-    sample_box,
-)
+from farthing.numerics.truncated import interval_moments, log_box_with_gradient, net
+from oracles.boxes import box_moments, log_box_probability, sample_box
 
 mp = mpmath.mp.clone()
 mp.dps = 80

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.surrogates.gp import LOG_NOISE_MEAN, LOG_NOISE_SD, Hyperparameters
+from farthing.surrogates.gp import Hyperparameters
+from farthing.surrogates.likelihood import LOG_NOISE_MEAN, LOG_NOISE_SD
 
 NU = 1.0
 

@@ -24,7 +24,9 @@ def chance(model: feasibility.Feasibility, X: np.ndarray) -> np.ndarray:
 def at_shortest(X: np.ndarray, succeeded: np.ndarray) -> feasibility.Feasibility:
     """The model with the length-scales it starts from."""
     f = X.shape[1]
-    return feasibility.at(X, succeeded, gp.Hyperparameters((float(np.log(SHORTEST * np.sqrt(f))),) * f, LOG_NOISE))
+    return feasibility.from_hyperparameters(
+        X, succeeded, gp.Hyperparameters((float(np.log(SHORTEST * np.sqrt(f))),) * f, LOG_NOISE)
+    )
 
 
 def test_it_is_the_dense_formula():

@@ -11,6 +11,8 @@ import pytest
 from scipy.optimize import minimize
 
 from farthing.surrogates import gp
+from farthing.surrogates.fitting import LOG_SCALE_BOUNDS
+from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, Loss
 from oracles import dense_gp
 from oracles.dense_gp import CASES
 
@@ -129,8 +131,8 @@ def test_the_fit_is_as_probable_as_the_best_of_many_random_starts():
         X = rng.random((15, 2))
         y = np.sin(rng.uniform(2.0, 9.0) * X[:, 0]) + rng.uniform(0.0, 2.0) * X[:, 1] + 0.05 * rng.standard_normal(15)
         z = dense_gp.standardised(y)
-        loss = gp.Loss(X, z, np.arange(2), 2)
-        bounds = [gp.LOG_SCALE_BOUNDS] * 2 + [gp.LOG_NOISE_BOUNDS]
+        loss = Loss(X, z, np.arange(2), 2)
+        bounds = [LOG_SCALE_BOUNDS] * 2 + [LOG_NOISE_BOUNDS]
         starts = np.column_stack([rng.uniform(-3.0, 3.0, (12, 2)), rng.uniform(-14.0, 0.0, 12)])
         best = min(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).fun for start in starts)
         found += loss(gp.fit(X, y).hyperparameters.theta)[0] <= best + 0.05
@@ -142,8 +144,8 @@ def test_many_observations_are_fitted_as_well_as_few():
     rng = np.random.default_rng(0)
     X = rng.random((220, 2))
     y = np.sin(7.0 * X[:, 0]) + X[:, 1] ** 2 + 0.02 * rng.standard_normal(220)
-    loss = gp.Loss(X, dense_gp.standardised(y), np.arange(2), 2)
-    bounds = [gp.LOG_SCALE_BOUNDS] * 2 + [gp.LOG_NOISE_BOUNDS]
+    loss = Loss(X, dense_gp.standardised(y), np.arange(2), 2)
+    bounds = [LOG_SCALE_BOUNDS] * 2 + [LOG_NOISE_BOUNDS]
     starts = [np.array([-0.5, 0.5, -7.0]), np.array([1.0, 1.0, -3.0])]
     best = min(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).fun for start in starts)
     assert loss(gp.fit(X, y).hyperparameters.theta)[0] <= best + 0.1
@@ -178,7 +180,7 @@ def test_a_warm_start_is_where_the_search_begins():
 def test_a_cold_search_does_not_lose_what_the_warm_start_knew():
     """Who has found the deeper valley keeps it when the data has grown, whether or not the other starts see it."""
     X, y, wave, _ = two_explanations()
-    loss = gp.Loss(X, dense_gp.standardised(y), np.arange(1), 1)
+    loss = Loss(X, dense_gp.standardised(y), np.arange(1), 1)
     known = gp.fit(X, y, warm=wave).hyperparameters
     again = gp.fit(X, y, warm=replace(known, cold_at=5)).hyperparameters
     assert again.cold_at == 25

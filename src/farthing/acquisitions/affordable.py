@@ -1,8 +1,8 @@
-"""What the rest of the budget can pay for.
+"""Improvement weighed by the chance that the remaining budget can pay for it.
 
-Symbols: R what remains, mu and s^2 the mean and variance of log cost at x, z = (log R - mu) / s.
-The stage value of Astudillo et al. 2021, EI * P(cost <= R), is in logarithms log EI + log Phi(z). Far from the end of a
-budget the second term is 0.
+Symbols: R the remaining budget, mu and s^2 the mean and variance of log cost at x, z = (log R - mu) / s.
+The stage value of Astudillo et al. 2021, EI * P(cost <= R), is log EI + log Phi(z) in logarithms. While the budget is
+large the second term is 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from farthing.numerics.normal import LOG_SQRT_2PI
 
 @dataclass(frozen=True)
 class IfAffordable:
-    """An acquisition plus the log probability that the rest of the budget pays for the point."""
+    """An acquisition plus the log probability that the remaining budget pays for the point."""
 
     improvement: Acquisition
     log_cost: Surrogate

@@ -48,7 +48,7 @@ class ConfidenceBound:
 
 @dataclass(frozen=True)
 class LogOptimism:
-    """log of how far the bound is below a target, so that it can be weighed by cost: softplus keeps it positive."""
+    """log of how far the bound is below a target; softplus keeps it positive. A logarithm can be weighed by cost."""
 
     bound: ConfidenceBound
     target: float
@@ -67,5 +67,5 @@ class LogOptimism:
 
 
 def _log_softplus(t: Array) -> Array:
-    """log log(1 + exp(t)); for very negative t that is t."""
+    """log log(1 + exp(t)), which is t for very negative t."""
     return np.where(t > -30.0, np.log(np.logaddexp(0.0, np.maximum(t, -30.0))), t)

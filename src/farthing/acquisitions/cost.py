@@ -4,8 +4,8 @@ Symbols: e(x) = log EI(x), c(x) = mean of log cost at x, lambda the tradeoff in 
     EI per cost^alpha (CEI, Eq. 1; alpha = 0 is EI, 1 is EIpu):   e(x) - alpha c(x)
     contextual EI (CEI, Eq. 2):   the least c(x) subject to e(x) >= max e + log(1 - lambda)
 
-Cost is unknown and we weigh by exp(mean of log cost), its median: neither a reward (E[1 / c^alpha]) nor a penalty
-(1 / E[c]^alpha) for not knowing it.
+Cost is uncertain, and we weigh by exp(mean of log cost), its median: that neither rewards uncertainty, as
+E[1 / c^alpha] would, nor penalises it, as 1 / E[c]^alpha would.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from farthing.numerics.optimize import Function, Rows, minimize_rows
 from farthing.surrogates.cost.log_cost import CostModel
 
 TIE = 1e-6  # log costs closer than this are equal, and the larger EI decides
-DEEPEST = 50.0  # how far below the best log EI still counts when it decides a tie
-STARTS = 6  # feasible, and as many that miss by at most SLACK of log EI: their region may hold a cheaper point
+DEEPEST = 50.0  # log EI further below the best no longer decides a tie
+STARTS = 6  # feasible points, and as many that miss by at most SLACK of log EI: a cheaper point may lie near them
 SLACK = 1.0
-OUTER = 4  # rounds of the augmented Lagrangian
-INNER = 8  # of L-BFGS in each
-FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0
-MARGIN = 1e-5  # the constraint is aimed at from inside by this much of log EI
-NO_INFLUENCE = 1e-9  # a slope of log cost that is rounding
-ON_THE_WAY = np.linspace(1.0, 0.0, 17)[:, None, None]  # shares of a move tried when its end is not feasible
+OUTER = 4  # rounds of the augmented Lagrangian; what still ends outside is moved back inside
+INNER = 8  # rounds of L-BFGS in each
+FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0  # log cost and log EI are both of size 1, so no scaling is needed
+MARGIN = 1e-5  # of log EI: aim this far inside the constraint
+NO_INFLUENCE = 1e-9  # a smaller slope of log cost is rounding
+STEPS_BACK = np.linspace(1.0, 0.0, 17)[:, None, None]  # shares of a move that are tried if its end is not feasible
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Contextual:
         return np.where(log_ei >= self.threshold, bonus - log_cost, -np.inf)
 
     def climb(self, domain: Domain, U: Array) -> Array:
-        """Where the continuous coordinates of feasible rows (b, p) lead: cheaper, still feasible.
+        """Cheaper points that are still feasible, by moving the continuous coordinates of feasible rows (b, p).
 
         An augmented Lagrangian (Nocedal and Wright 2006, section 17.3) on the constraint g = threshold - e <= 0, then
-        a climb of EI over the coordinates that the cost does not depend on; what ends outside is pulled back.
+        a climb of EI over the coordinates that do not influence the cost. Points that end outside are moved back.
         """
         cheaper = self._back_inside(domain, U, self._cheapest(domain, U))
-        return self._back_inside(domain, cheaper, self._up_the_face(domain, cheaper))
+        return self._back_inside(domain, cheaper, self._better_at_equal_cost(domain, cheaper))
 
     def _cheapest(self, domain: Domain, U: Array) -> Array:
         multiplier, penalty = np.zeros(len(U)), FIRST_PENALTY
@@ -104,8 +104,8 @@ class Contextual:
 
         return function
 
-    def _up_the_face(self, domain: Domain, U: Array) -> Array:
-        """Larger EI at the same cost: only coordinates without any influence on the cost move."""
+    def _better_at_equal_cost(self, domain: Domain, U: Array) -> Array:
+        """Larger EI at the same cost: only coordinates without influence on the cost move."""
         slope = self.log_cost.mean_with_gradient(domain.features(U))[1]
         same_cost = np.abs(domain.pull(U, slope)) <= NO_INFLUENCE
 
@@ -116,8 +116,8 @@ class Contextual:
         return minimize_rows(descent, U, rounds=INNER)[0]
 
     def _back_inside(self, domain: Domain, safe: Array, moved: Array) -> Array:
-        """The best point on the way from `moved` back to `safe`, row by row, in utility."""
-        way = safe + ON_THE_WAY * (moved - safe)  # (steps, b, p)
+        """The point of largest utility on the way from `moved` back to `safe`, row by row."""
+        way = safe + STEPS_BACK * (moved - safe)  # (steps, b, p)
         flat = domain.snap(way.reshape(-1, safe.shape[1]))
         utility = self(domain.features(flat)).reshape(len(way), len(safe))
         return np.asarray(flat.reshape(way.shape)[np.argmax(utility, axis=0), np.arange(len(safe))])

@@ -1,8 +1,8 @@
-"""What an evaluation is worth if it may fail.
+"""The value of an evaluation that may fail.
 
-A failed evaluation improves nothing, so the expected improvement of one that succeeds with probability P, whatever its
-value, is EI * P (Gelbart et al. 2014, arXiv 1403.5607): in logarithms log EI + log P. The same holds for any other log
-utility of a point that is worth nothing without a value.
+A failed evaluation improves nothing. So the expected improvement of one that succeeds with probability P, independent
+of its value, is EI * P (Gelbart et al. 2014, arXiv 1403.5607): in logarithms log EI + log P. The same holds for any
+other log utility of a point that is worth nothing without a value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from farthing.acquisitions.improvement import Acquisition
 from farthing.numerics.arrays import Array
 
 
-class Success(Protocol):
+class SuccessModel(Protocol):
     """log of the probability of success, (m,), at X (m, f); with its gradient (m, f)."""
 
     def log_success(self, X: Array) -> Array: ...
@@ -28,7 +28,7 @@ class IfSuccessful:
     """An acquisition plus the log probability that the evaluation succeeds."""
 
     acquisition: Acquisition
-    success: Success
+    success: SuccessModel
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""

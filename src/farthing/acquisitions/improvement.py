@@ -1,8 +1,10 @@
-"""Expected improvement, in logarithms.
+"""Expected improvement in logarithms, averaged over what the running evaluations may turn out to be.
 
-Symbols: t the value to beat, mu and s the posterior mean and standard deviation at x, z = (t - mu) / s.
-    log EI(x)  = log s + log h(z)
-    d log EI   = (1 - z r) ds / s - r dmu / s,     r = h'(z) / h(z)
+Symbols: mu and s the posterior mean and standard deviation at x, t the value to beat, z = (t - mu) / s, k fantasies i.
+CArBO, Algorithm 3, line 12: the mean over fantasies of EI(x | X, Y_i), in logarithms
+    log mean EI = log s + log sum_i h(z_i) - log k,      z_i = (t_i - mu_i) / s
+    gradient    = sum_i w_i [(1 - z_i r_i) ds / s - r_i dmu_i / s],      w = softmax(log h(z)), r = h' / h.
+With one fantasy it is log EI itself.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from farthing.numerics.arrays import Array
-from farthing.numerics.normal import log_h
+from farthing.numerics.normal import log_h, log_sum_exp
+from farthing.surrogates.fantasies import Fantasies
 
 
 class Surrogate(Protocol):
@@ -31,23 +34,26 @@ class Acquisition(Protocol):
 
 
 @dataclass(frozen=True)
-class LogEI:
-    """log of the expected improvement below `target` under `surrogate`."""
+class MeanLogEI:
+    """log of the expected improvement, averaged over what running evaluations may turn out to be."""
 
-    surrogate: Surrogate
-    target: float
+    fantasies: Fantasies
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""
-        mean, variance = self.surrogate.predict(X)
+        means, variance = self.fantasies.predict(X)
         s = np.sqrt(variance)
-        return np.log(s) + log_h((self.target - mean) / s)[0]
+        log_each = log_h((self.fantasies.targets - means) / s[:, None])[0]  # (m, k)
+        return np.asarray(np.log(s) + log_sum_exp(log_each) - np.log(means.shape[1]))
 
     def with_gradient(self, X: Array) -> tuple[Array, Array]:
         """Values (m,) and gradients (m, f)."""
-        mean, variance, mean_slope, variance_slope = self.surrogate.predict_with_gradient(X)
+        means, variance, variance_slope, pull = self.fantasies.predict_with_pull(X)
         s = np.sqrt(variance)
-        z = (self.target - mean) / s
-        value, ratio = log_h(z)
-        along_s = (0.5 * (1.0 - z * ratio) / variance)[:, None] * variance_slope  # ds = dvariance / (2 s)
-        return np.log(s) + value, along_s - (ratio / s)[:, None] * mean_slope
+        z = (self.fantasies.targets - means) / s[:, None]
+        log_each, ratio = log_h(z)
+        log_sum = log_sum_exp(log_each)
+        weight = np.exp(log_each - log_sum[:, None])  # (m, k)
+        along_s = (0.5 * np.sum(weight * (1.0 - z * ratio), axis=1) / variance)[:, None] * variance_slope
+        slope = along_s - pull(weight * ratio / s[:, None])
+        return np.asarray(np.log(s) + log_sum - np.log(means.shape[1])), slope

@@ -1,9 +1,9 @@
 """The point of a mixed space where an acquisition is largest.
 
-A pool of evenly spread points and of perturbations of the best points known is scored; the best of them are polished:
-batched L-BFGS over the continuous coordinates, then the best single move of a discrete one, in turn, until neither
-gains. The answer is a ranking, best first, never worse than the best of the pool, so that a caller who must refuse the
-first point for a reason of its own has a second.
+Evenly spread points and perturbations of the best known points are scored. The best of them are polished: batched
+L-BFGS over the continuous coordinates, then the best single move of a discrete one, in turn, until neither gains. The
+result is a ranking, best first, never worse than the best scored point, so that a caller who must refuse the first
+point has a second.
 
 Symbols: U (m, p) unit coordinates, one per parameter; X (m, f) features, what the surrogates see.
 """
@@ -24,17 +24,17 @@ from farthing.numerics.optimize import Rows, minimize_rows
 
 Utility = Callable[[Array], Array]
 
-POOL = 512
+POOL = 512  # evenly spread points that are scored
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
-PER_SPREAD = 24
+PER_SPREAD = 24  # perturbations of each size
 STARTS = 4  # polished from the spread points, and as many from the perturbations
-ROUNDS = 15  # of L-BFGS in one polish
-TURNS = 4  # of continuous and discrete moves
+ROUNDS = 15  # of L-BFGS each time the continuous coordinates are polished
+TURNS = 4  # alternations of continuous and discrete moves
 WORTH = 1e-4  # gain in log utility below which polishing ends
 
 
 class Domain(Protocol):
-    """What the search needs to know of a space."""
+    """What the search needs to know about a space; `levels` has the number of values of each discrete coordinate."""
 
     @property
     def levels(self) -> Sequence[int | None]: ...
@@ -60,10 +60,10 @@ def maximize(
     rng: np.random.Generator,
     pool: Array | None = None,
 ) -> Ranking:
-    """Admissible points by decreasing utility; empty when no admissible one was found.
+    """Admissible points by decreasing utility; empty if none was found.
 
-    `anchors` (k, p) are the best points known, to be perturbed; `pool` (m, p) replaces the evenly spread points, for
-    spaces small enough to list.
+    `anchors` (k, p) are the best known points, to be perturbed; `pool` (m, p) replaces the evenly spread points in
+    spaces that are small enough to list.
     """
     spread = domain.snap(sobol(POOL, len(domain.levels), rng)) if pool is None else pool
     near = domain.snap(perturbed(anchors, domain.levels, rng))
@@ -79,7 +79,7 @@ def maximize(
 
 
 def ranked(U: Array, utility: Array) -> Ranking:
-    """Points by decreasing utility, the inadmissible ones left out."""
+    """Points by decreasing utility, without the inadmissible ones."""
     order = np.argsort(-utility, kind="stable")
     order = order[utility[order] > -np.inf]
     return Ranking(U[order], utility[order])
@@ -146,14 +146,14 @@ def uphill(acquisition: Acquisition) -> Callable[[Domain, Array], Array]:
 
 
 def _keep_better(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows, moved: Array) -> None:
-    """Take over the moved rows where they are admissible and better."""
+    """Keep the moved rows that are admissible and better."""
     reached = _utility(utility, domain, moved)
     better = reached > values[rows]
     U[rows[better]], values[rows[better]] = moved[better], reached[better]
 
 
 def _step(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows) -> None:
-    """Take the best move of one discrete coordinate for each row, again and again while it gains."""
+    """Make the best move of one discrete coordinate in each row, and repeat while it gains."""
     while len(rows):
         neighbours = [domain.neighbours(U[row]) for row in rows]
         owners = np.repeat(np.arange(len(rows)), [len(block) for block in neighbours])

@@ -1,11 +1,11 @@
-"""The EI-cost Pareto front: what improvement can be expected for what cost, at one state of knowledge.
+"""The EI-cost Pareto front: which improvement can be expected at which cost, given the evaluations so far.
 
 Symbols: c log cost, e log EI, (m,) each; U (m, p) unit coordinates.
     dominated (CEI, section 3.1):   another point has no more c and no less e, and one of the two strictly
     EI / cost^alpha (CEI, Eq. 1):   e - alpha c, so its maximiser is a vertex of the front's upper concave hull
                                     and alpha lies between the slopes of the hull's edges to the right and the left
-A point of the front inside a dent of the hull is no maximiser of EI / cost^alpha for any alpha; contextual EI reaches
-it nevertheless (CEI, section 4 and Figure 5, right).
+A point of the front below its concave hull does not maximise EI / cost^alpha for any alpha, but contextual EI can reach
+it (CEI, section 4 and Figure 5, right).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from farthing.surrogates.cost.log_cost import CostModel
 
 Search = Callable[[Acquisition], Ranking]  # points of a domain by an acquisition, best first
 
-TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0)  # whose contextual EI is solved for the front
+TRADEOFFS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0)  # contextual EI is solved at these for the front
 ALPHAS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)  # and those of EI / cost^alpha
-KEPT = 32  # of the best points for each: the rest is the pool again
-ROUNDING = 1e-9
-INDISTINCT = 1e-3  # of log utility: a tenth of a percent of EI is less than a search can be trusted with
+KEPT = 32  # best points of each: the others are those that every search looks at
+ROUNDING = 1e-9  # of log EI
+INDISTINCT = 1e-3  # of log utility: no search is accurate to a tenth of a percent of EI
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Pick:
 class Front:
     """The non-dominated points by increasing cost, and where some acquisitions would pick.
 
-    `alphas` is the interval of alpha whose EI / cost^alpha is largest at the pick of contextual EI; None where there is
-    no such alpha, the pick being off the concave hull. Rows of U are unit coordinates: `space.decode(front.U[0])`.
+    `alphas` is the interval of alpha for which EI / cost^alpha is largest at the pick of contextual EI; None if there
+    is none, because the pick is below the concave hull. Rows of U are unit coordinates: `space.decode(front.U[0])`.
     """
 
     U: Array  # (m, p)
@@ -58,9 +58,11 @@ class Front:
     def __post_init__(self) -> None:
         if not len(self.U) == len(self.log_cost) == len(self.log_ei) > 0:
             sizes = f"{len(self.U)}, {len(self.log_cost)} and {len(self.log_ei)}"
-            raise InvalidArgument(f"Front: U, log_cost and log_ei must be of one length above 0, got {sizes}")
+            raise InvalidArgument(f"Front: expected U, log_cost and log_ei of one length above 0, got {sizes}")
         if np.any(np.diff(self.log_cost) <= 0.0) or np.any(np.diff(self.log_ei) <= 0.0):
-            raise InvalidArgument("Front: log_cost and log_ei must both increase from point to point")
+            raise InvalidArgument(
+                "Front: expected log_cost and log_ei that both increase from point to point, got one that does not"
+            )
 
     def shortfall(self, log_cost: Array, log_ei: Array) -> Array:
         """How much more log EI the front has for at most the same cost, (m,): above 0 for dominated points.
@@ -74,7 +76,7 @@ class Front:
 
 @dataclass(frozen=True)
 class Landscape:
-    """Improvement and cost over a domain at one state of knowledge."""
+    """Improvement and cost over a domain, given the evaluations so far."""
 
     improvement: Acquisition
     log_cost: CostModel
@@ -101,7 +103,7 @@ class Persistence:
 
 
 def non_dominated(log_cost: Array, log_ei: Array) -> NDArray[np.intp]:
-    """Indices of the points that no other is as good as in both, by increasing cost; of duplicates the first.
+    """Indices of the non-dominated points, by increasing cost; of duplicates the first.
 
     >>> non_dominated(np.array([1.0, 2.0, 1.0, 3.0, 2.0]), np.array([0.0, 5.0, 1.0, 4.0, 5.0]))
     array([2, 1])
@@ -118,8 +120,8 @@ def alpha_interval(
     """The alphas of at least 0 for which e - alpha c is largest at a point, to within `tolerance`; None if there are
     none.
 
-    The steepest slope up to a dearer point is the hull's edge to the right, the flattest one down to a cheaper point
-    the edge to the left; where the first is above the second the point lies below the hull.
+    The steepest slope up to a more expensive point is the hull's edge to the right, the flattest one down to a cheaper
+    point the edge to the left. If the first is above the second, the point lies below the hull.
 
     >>> c, e = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 3.0, 3.5, 5.5])
     >>> [None if i is None else tuple(round(a, 6) for a in i) for i in (alpha_interval(c, e, k) for k in range(4))]
@@ -135,10 +137,10 @@ def alpha_interval(
 
 
 def candidates(landscape: Landscape, search: Search) -> Array:
-    """Points (m, p) among which the front is looked for.
+    """Points (m, p) to find the front among.
 
-    All that the search for EI looks at, and the best for contextual EI and EI / cost^alpha from one end of the front
-    to the other.
+    All points that the search for EI scores, and the best ones for contextual EI and EI / cost^alpha from one end of
+    the front to the other.
     """
     improvement, log_cost, domain = landscape.improvement, landscape.log_cost, landscape.domain
     found = search(improvement)
@@ -148,9 +150,9 @@ def candidates(landscape: Landscape, search: Search) -> Array:
 
 
 def front_among(landscape: Landscape, U: Array, picked: Mapping[str, Array], contextual_name: str) -> Front:
-    """The front of points U (m, p) and of those picked, (p,) each, by name; `alphas` is of the one so named.
+    """The front of points U (m, p) and of the picked ones, (p,) each, by name; `alphas` is that of `contextual_name`.
 
-    Costs that contextual EI takes for equal are equal here.
+    Costs that count as equal for contextual EI are equal here.
     """
     U = np.concatenate([U, *(u[None, :] for u in picked.values())])
     log_cost, log_ei = landscape.at(U)
@@ -163,8 +165,8 @@ def front_among(landscape: Landscape, U: Array, picked: Mapping[str, Array], con
 
 
 def persistence(before: Front, now: Front, landscape: Landscape) -> Persistence:
-    """The points of an earlier front under the models of now, and which of them neither the front of now nor another
-    of them dominates."""
+    """The points of an earlier front under the models of now, and which of them are not dominated, either by the front
+    of now or by each other."""
     log_cost, log_ei = landscape.at(before.U)
     c, e = np.concatenate([log_cost, now.log_cost]), np.concatenate([log_ei, now.log_ei])
     best = _distinct(c, e)
@@ -174,14 +176,14 @@ def persistence(before: Front, now: Front, landscape: Landscape) -> Persistence:
 def _distinct(log_cost: Array, log_ei: Array) -> NDArray[np.intp]:
     """The non-dominated points, where costs less than TIE apart count as equal."""
     kept: list[int] = []
-    for i in non_dominated(log_cost, log_ei)[::-1].tolist():  # from the dear end, where the larger EI of equals is
+    for i in non_dominated(log_cost, log_ei)[::-1].tolist():  # of equal costs the larger EI is the later one
         if not kept or log_cost[i] + TIE < log_cost[kept[-1]]:
             kept.append(i)
     return np.array(kept[::-1], dtype=np.intp)
 
 
 def _alphas(log_cost: Array, log_ei: Array, pick: Pick) -> tuple[float, float] | None:
-    """The alphas that lead to a pick, which another search may have beaten by a hair, in cost or in EI."""
+    """The alphas that lead to a pick, even if another search found a slightly better point, in cost or in EI."""
     as_cheap = (log_cost < pick.log_cost) & (log_cost >= pick.log_cost - TIE)
     c = np.append(np.where(as_cheap, pick.log_cost, log_cost), pick.log_cost)
     e = np.append(log_ei, pick.log_ei)
@@ -190,6 +192,6 @@ def _alphas(log_cost: Array, log_ei: Array, pick: Pick) -> tuple[float, float] |
 
 def _shortfall(front_cost: Array, front_ei: Array, log_cost: Array, log_ei: Array) -> Array:
     """The largest log EI of a front at no more than these costs (to within TIE), less these log EI; -inf where all of
-    it is dearer."""
+    it is more expensive."""
     best = np.concatenate([[-np.inf], front_ei])[np.searchsorted(front_cost, log_cost + TIE, side="right")]
     return np.asarray(best - log_ei)

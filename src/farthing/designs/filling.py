@@ -1,8 +1,8 @@
 """Points that fill the unit cube evenly: scrambled Sobol sequences.
 
-Making a scrambled sequence takes milliseconds, more than a whole suggestion may; so one scrambled net per dimension is
-made once, and each draw adds a random digital shift (an exclusive or of the binary digits, Owen 1998), which keeps the
-net's structure and makes every point uniform in the cube.
+Making a scrambled sequence takes milliseconds, longer than a whole suggestion should. So one scrambled net per
+dimension is made once, and each draw adds a random digital shift (an exclusive or of the binary digits, Owen 1998),
+which keeps the net's structure and makes every point uniform in the cube.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from farthing.numerics.arrays import Array
 
-BITS = 30
+BITS = 30  # of each coordinate, SciPy's default
 NET_SEED = 20_231_031  # any fixed number: the shift of each draw is what is random
 LARGEST_DIMENSION = 21_201  # of the direction numbers SciPy ships
 

@@ -1,4 +1,4 @@
-"""The types of arrays, defined once."""
+"""The array types of all modules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Cholesky factors that do not give up, and their growth by rows.
+"""Robust Cholesky factors, and how they grow by rows.
 
 Symbols: K (n, n) symmetric positive definite; L lower triangular with L L' = K.
-Matrices go to LAPACK in Fortran order so that nothing is copied behind the caller's back.
+Matrices go to LAPACK in Fortran order, which avoids copies.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from farthing.numerics.arrays import Array
 
-FIRST_JITTER = 1e-10  # relative to the scale of the matrix
-LAST_JITTER = 1e-2
+FIRST_JITTER = 1e-10  # relative to the scale of the matrix: well above rounding
+LAST_JITTER = 1e-2  # a matrix that needs more is wrong, not rounded
 
 
 def cholesky(K: Array, scale: float | None = None) -> Array:
-    """The lower factor of K, with the smallest added diagonal of a growing sequence that makes it exist.
+    """The lower factor of K, with the smallest diagonal added, of a growing sequence, for which it exists.
 
-    What is added is a share of `scale`, by default of the mean of the diagonal. Only the lower triangle of K is read.
-    Raises FloatingPointError when K holds no finite matrix at all.
+    The diagonal added is a share of `scale`, by default of the mean of the diagonal. Only the lower triangle of K is
+    read. Raises FloatingPointError if there is no factor even so, for example because K is not finite.
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]

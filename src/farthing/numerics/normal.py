@@ -1,7 +1,7 @@
 """Functions of the standard normal that stay accurate where the textbook forms cancel or underflow.
 
 Symbols: phi, Phi the density and distribution function; h(z) = phi(z) + z Phi(z), so that the expected
-improvement of a normal with mean mu and standard deviation s below a target t is s h((t - mu) / s).
+improvement of a normal with mean mu and standard deviation s over a target t is s h((t - mu) / s).
 
 The left tail uses the continued fraction of the Mills ratio, with x = -z > 0:
     Phi(-x) / phi(x) = 1 / (x + q),     q = 1 / (x + 2 / (x + 3 / (x + ...)))
@@ -21,9 +21,9 @@ LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 SQRT_HALF = float(np.sqrt(0.5))
 SQRT_HALF_PI = float(np.sqrt(np.pi / 2.0))
 
-DIRECT_ABOVE = -1.0  # here h is a sum of terms of one size
-FRACTION_BELOW = -12.0  # beyond, 1 - x * Mills has lost two digits and ten levels of the fraction are exact
-FRACTION_LEVELS = 14
+DIRECT_ABOVE = -1.0  # here the two terms of h do not cancel
+FRACTION_BELOW = -12.0  # beyond, 1 - x * Mills has lost two digits and ten terms of the fraction are exact
+FRACTION_DEPTH = 14  # terms
 
 
 def log_h(z: Array) -> tuple[Array, Array]:
@@ -63,15 +63,15 @@ def _left(x: Array) -> tuple[Array, Array]:
 
 
 def _fraction(x: Array) -> Array:
-    """q(x) = 1 / (x + 2 / (x + 3 / (x + ...))), from the innermost level outwards."""
+    """q(x) = 1 / (x + 2 / (x + 3 / (x + ...))), from the innermost term outwards."""
     tail = x
-    for level in range(FRACTION_LEVELS, 1, -1):
-        tail = x + level / tail
+    for depth in range(FRACTION_DEPTH, 1, -1):
+        tail = x + depth / tail
     return np.asarray(1.0 / tail)
 
 
 def log_sum_exp(rows: Array) -> Array:
-    """log of the sum of exp over each row (m, k): SciPy's takes longer than the suggestions it is used in.
+    """log of the sum of exp over each row (m, k): SciPy's has more overhead than the rest of a suggestion.
 
     >>> log_sum_exp(np.log(np.array([[1.0, 2.0, 3.0]]))).round(6).tolist()
     [1.791759]

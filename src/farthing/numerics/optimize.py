@@ -1,8 +1,8 @@
 """Many bounded minimisations at once: projected L-BFGS over the rows of one array.
 
 Every round evaluates all unfinished rows in one call, so a function whose cost is mostly overhead (a Gaussian process
-at a few points) is paid once per round and not once per start. Each row keeps its own curvature pairs and step; a row
-whose step is refused shortens it and waits for the next round, so there is no inner line search to wait for.
+at a few points) is called once per round and not once per start. Each row keeps its own curvature pairs and step. A row
+whose step is refused shortens it and tries again in the next round, so there is no inner line search.
 
 Symbols: X (b, p) current points, one row per start; f (b,), G (b, p) values and gradients; S, Y (memory, b, p) steps
 and gradient changes, newest last, 0 where a slot is unused.
@@ -21,11 +21,11 @@ from farthing.numerics.arrays import Array, Mask
 Rows = NDArray[np.intp]
 Function = Callable[[Array, Rows], tuple[Array, Array]]
 
-MEMORY = 6
-SUFFICIENT_DECREASE = 1e-4
+MEMORY = 6  # curvature pairs, a usual number for L-BFGS
+SUFFICIENT_DECREASE = 1e-4  # of the decrease that the slope promises (Armijo's rule)
 FIRST_MOVE = 0.1  # largest coordinate move of the first step, in units of the box
 LONGEST_MOVE = 0.3  # and of any other
-SMALLEST_STEP = 1e-8
+SMALLEST_STEP = 1e-8  # a row that must shorten its step further ends
 CURVATURE = 1e-10  # a pair is kept while s'y exceeds this share of y'y
 
 
@@ -85,7 +85,7 @@ def minimize_rows(
         going = (gain > ftol) & (_projected(state.X, state.G) > gtol) & (taken | (shorter > SMALLEST_STEP))
         if taken.any():
             D = np.where(taken[:, None], _direction(state), D)
-        # A step that met no upward curvature says that the function falls further than the model of it: go further.
+        # A step without upward curvature means that the function falls further than its model: go further.
         stretch = np.where(curved, 1.0, np.where(taken, 2.0 * stretch, stretch))
         step = np.where(taken, np.minimum(stretch, _step_of(LONGEST_MOVE, D)), shorter)
         state, D, step, stretch = state.keep(going), D[going], step[going], stretch[going]
@@ -103,14 +103,14 @@ def _step_of(move: float, D: Array) -> Array:
 
 
 def _parabola(f: Array, f_new: Array, promised: Array) -> Array:
-    """Where the parabola through f, its slope and f_new is least, as a share of the step; 0.5 where it has no least."""
+    """The minimum of the parabola through f, its slope and f_new, as a share of the step; 0.5 if it has none."""
     curvature = f_new - f - promised
     known = np.isfinite(curvature) & (curvature > 0.0) & (promised < 0.0)
     return np.where(known, -0.5 * promised / np.where(known, curvature, 1.0), 0.5)
 
 
 def _remember(state: _State, taken: Mask, move: Array, change: Array) -> Mask:
-    """Append the curvature pair of the accepted rows whose product s'y is positive; which rows these are."""
+    """Append the curvature pairs of the accepted rows whose product s'y is positive; returns the mask of these rows."""
     product = np.einsum("ij,ij->i", move, change)
     useful = np.asarray(taken & (product > CURVATURE * np.einsum("ij,ij->i", change, change)))
     rows = slice(None) if useful.all() else useful  # a slice copies faster than a mask
@@ -123,8 +123,8 @@ def _remember(state: _State, taken: Mask, move: Array, change: Array) -> Mask:
 def _direction(state: _State) -> Array:
     """L-BFGS two-loop recursion in the subspace of the coordinates that are free to move.
 
-    A coordinate at its bound with the gradient pushing outwards is held: curvature pairs are cut down to the others and
-    used where their product is still positive. Where the result does not descend, steepest descent takes its place.
+    A coordinate at its bound with the gradient pushing outwards is held: curvature pairs are restricted to the others
+    and used if their product is still positive. If the result does not descend, steepest descent replaces it.
     """
     X, G = state.X, state.G
     free = ((X > 0.0) | (G < 0.0)) & ((X < 1.0) | (G > 0.0))

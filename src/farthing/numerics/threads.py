@@ -1,4 +1,4 @@
-"""One BLAS thread for small matrices: more only wait for each other."""
+"""One BLAS thread for small matrices: with more, they mostly wait for each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # by name
+THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)  # environment variables
 
 
 @cache

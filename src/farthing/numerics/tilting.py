@@ -15,8 +15,8 @@ same interval, and a proposal then has the log likelihood ratio
     psi(z; mu) = sum_k mu_k^2 / 2 - mu_k z_k + log P(l_k - mu_k - (T z)_k <= N(0, 1) <= u_k - mu_k - (T z)_k),
 which is concave in z and convex in mu. At its saddle (x, mu*) the value psi* = psi(x; mu*) is the largest over all z,
 and the smallest such value over all mu: accepting with probability exp(psi - psi*) gives exact draws, and the mean of
-exp(psi) is the probability of the box. Where the saddle was not found psi* bounds nothing, and mu is 0, as in Genz.
-There, and where acceptance is too small, draws are resampled from the proposals by weight and moved by Gibbs sweeps;
+exp(psi) is the probability of the box. If the saddle was not found, psi* bounds nothing, and mu is 0, as in Genz. Then,
+and if too few proposals are accepted, draws are resampled from the proposals by weight and moved by Gibbs sweeps;
 `exact` says which they are.
 """
 
@@ -31,17 +31,16 @@ from scipy.special import erfcx
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI, SQRT_HALF, SQRT_HALF_PI
-from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean, net
+from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean
 
-NEWTON_STEPS = 60
-FLAT = 1e-7  # of the saddle's gradient: near enough to it for psi* to bound psi to rounding
-SHORTEST = 1e-6  # part of a Newton step
-LEAST_BATCH, MOST_BATCH = 64, 4096
-MOST_PROPOSALS = 40  # for each draw that is wanted; then the acceptance counts as too small
-SWEEPS = 20
+NEWTON_STEPS = 60  # damped; near the saddle they converge quadratically
+FLAT = 1e-7  # a gradient this small is near enough to the saddle for psi* to bound psi up to rounding
+SHORTEST = 1e-6  # share of a Newton step at which damping ends without success
+LEAST_BATCH, MOST_BATCH = 64, 4096  # proposals at once: enough to amortise calls, few enough for memory
+MOST_PROPOSALS = 40  # for each draw that is wanted; beyond it too few are accepted
+SWEEPS = 20  # of Gibbs, to separate resampled copies
 LARGEST_LOG = 300.0  # the square of its exponential is a float
-SMALLEST_UNIFORM = 2.0**-60
-PROBABILITY_COUNT = 2**11
+SMALLEST_UNIFORM = 2.0**-60  # above 0, where the quantile is infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,7 @@ class Draws:
 
 @dataclass(frozen=True, eq=False)
 class Tilting:
-    """A box made ready: coordinates in Gibson's order, the saddle and its value."""
+    """A box prepared for draws: coordinates in Gibson's order, the saddle and its value."""
 
     order: NDArray[np.intp]  # (d,): row i of T is coordinate order[i]
     diagonal: Array  # (d,) of the factor
@@ -79,7 +78,7 @@ class Tilting:
         return Z, log_ratio
 
     def places(self, Z: Array) -> Array:
-        """Draws (N, d) less the mean, in the coordinates they came in."""
+        """Draws (N, d) less the mean, in the original order of the coordinates."""
         X = np.empty((Z.shape[1], len(self.l)))
         X[:, self.order] = ((Z + self.T @ Z) * self.diagonal[:, None]).T
         return X
@@ -117,15 +116,6 @@ def sample(mean: Array, covariance: Array, lower: Array, upper: Array, count: in
         _sweep(X, covariance, lower - mean, upper - mean, rng)
     X = np.clip(mean + X, lower, upper)  # rounding
     return Draws(X, log_mean(log_ratios), kept / tried, exact)
-
-
-def log_probability(
-    mean: Array, covariance: Array, lower: Array, upper: Array, count: int = PROBABILITY_COUNT
-) -> float:
-    """log P(lower <= N(mean, covariance) <= upper), the mean of exp(psi) over a fixed net: the same in every call."""
-    if len(mean) == 0:
-        return 0.0
-    return log_mean(tilted(mean, covariance, lower, upper).propose(net(count, len(mean)))[1])
 
 
 def tilted(mean: Array, covariance: Array, lower: Array, upper: Array) -> Tilting:
@@ -186,7 +176,7 @@ def _gradient(y: Array, T: Array, l: Array, u: Array) -> tuple[Array, Array]:  #
 
 
 def _ends(lo: Array, hi: Array) -> tuple[Array, Array]:
-    """The density of the cut standard normal at its ends; by the Mills ratio where there is only one, however far."""
+    """The density of the cut standard normal at its ends; by the Mills ratio if there is only one, however far out."""
     log_width = _log_width(lo, hi) + LOG_SQRT_2PI
     at_lo = np.exp(np.minimum(-0.5 * lo * lo - log_width, LARGEST_LOG))
     at_hi = np.exp(np.minimum(-0.5 * hi * hi - log_width, LARGEST_LOG))
@@ -200,7 +190,7 @@ def _log_width(lo: Array, hi: Array) -> Array:
 
 
 def _resampled(X: Array, log_ratios: Array, count: int, rng: np.random.Generator) -> Array:
-    """Rows of X chosen by weight, by systematic resampling: a row of n times the mean weight comes about n times."""
+    """Rows of X chosen by weight, by systematic resampling: a row of n times the mean weight appears about n times."""
     share = np.cumsum(np.exp(log_ratios - log_ratios.max()))
     at = (rng.random() + np.arange(count)) / count * share[-1]
     return np.asarray(X[np.minimum(np.searchsorted(share, at), len(X) - 1)])

@@ -1,4 +1,4 @@
-"""Normal distributions cut to a box: its probability, the moments inside it and draws from it.
+"""Normal distributions cut to a box: its log probability with gradient, and moments in an interval.
 
 Symbols and shapes
     m, K       (n,), (n, n)  mean and covariance of the normal before it is cut;  L lower, L L' = K
@@ -10,10 +10,9 @@ Genz (1992): with x = m + L y the box is a sequence of intervals, and y_i = Phi^
     lo_i = (a_i - m_i - sum_{j<i} L_ij y_j) / L_ii,   hi_i the same with b_i,   d_i = Phi(lo_i),  e_i = Phi(hi_i),
     P(a <= x <= b) = E prod_i (e_i - d_i)             over u uniform in the cube.
 U is a scrambled Sobol net that is the same in every call, so the estimate is a smooth function of m and K, whose exact
-derivative is found by going through the same sequence backwards. Products are sums of logarithms and tails are turned
-to the left, so that a probability of 1e-1000 has a logarithm.
+derivative is found by going through the same sequence backwards. Products are sums of logarithms and upper tails are
+reflected to the left, so that a probability of 1e-1000 has a logarithm.
 
-The points with their products as weights are a weighted sample of the truncated normal: its moments come from them.
 One coordinate needs no points: its integrals are taken by Gauss-Legendre quadrature over the part of the interval that
 carries mass, as offsets from the mode, where the closed forms (BOPT-HPO, Eq. 3.8) cancel.
 """
@@ -28,20 +27,17 @@ from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array
-from farthing.numerics.linalg import backward, cholesky, forward
+from farthing.numerics.linalg import backward
 from farthing.numerics.normal import LOG_SQRT_2PI
 
 Limits = Array | float
 
-COUNT = 2**14  # points of a probability or of moments that are wanted for themselves
-NET_SEED = 19_920_601  # any fixed number
-NET_BLOCK = 32  # nets are made for multiples of so many dimensions, and kept
+NET_SEED = 19_920_601  # any fixed number: the net must be the same in every call
+NET_BLOCK = 32  # nets are made, and cached, for multiples of this many dimensions
 FAR = -35.0  # left of it, Phi leaves the range of a float and its logarithm is used instead
-LEAST = 1e-300
+LEAST = 1e-300  # a positive float, so that there is a logarithm
 NODES, WEIGHTS = (0.5 * (part + shift) for part, shift in zip(np.polynomial.legendre.leggauss(64), (1, 0), strict=True))
 MASS = 38.0  # a density below exp(-38) of its mode is rounding
-EXCESS = 4  # as many weighted points as draws wanted, times this, to choose the beginnings of the Gibbs chains from
-SWEEPS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +53,7 @@ class Moments:
 
 
 def interval_moments(mean: Array, variance: Array, lower: Limits, upper: Limits) -> Moments:
-    """Of N(mean, variance) (k,) cut to [lower, upper], each alone.
+    """Moments of N(mean, variance) (k,), each cut to [lower, upper].
 
     >>> half = interval_moments(np.zeros(1), np.ones(1), 0.0, np.inf)
     >>> half.mean.round(6).tolist(), half.variance.round(6).tolist()  # sqrt(2 / pi) and 1 - 2 / pi
@@ -84,88 +80,31 @@ def interval_moments(mean: Array, variance: Array, lower: Limits, upper: Limits)
     )  # fmt: skip
 
 
-def log_box_probability(mean: Array, covariance: Array, lower: Array, upper: Array, count: int = COUNT) -> float:
-    """log P(lower <= x <= upper) for x ~ N(mean, covariance).
-
-    Coordinates without limits are left out, and the rest taken by Gibson's order (the least probable interval first),
-    so one limited coordinate, and none, are exact. The relative error of P with 2^14 points is about 1e-6 in three
-    dimensions, 1e-4 in ten, 1e-3 in thirty; where many correlated coordinates lie far out together, up to 0.2.
-
-    >>> box = np.array([-1.0, -1.0]), np.array([1.0, 1.0])
-    >>> round(float(np.exp(log_box_probability(np.zeros(2), np.eye(2), *box))), 6)  # 0.682689 squared
-    0.466065
-    """
-    mean, covariance, lower, upper = _limited(mean, covariance, lower, upper)
-    if not len(mean):
-        return 0.0
-    order = least_probable_first(covariance, lower - mean, upper - mean)
-    mean, lower, upper = mean[order], lower[order], upper[order]
-    points = net(count, len(mean))
-    return log_mean(_walk(mean, cholesky(covariance[np.ix_(order, order)]), lower, upper, points).log_weights)
-
-
 def log_box_with_gradient(
     mean: Array, L: Array, lower: Array, upper: Array, U: Array
 ) -> tuple[float, Array, Array]:  # fmt: skip
     """log P with the points U, and the exact derivatives (n,) by the mean and (n, n), symmetric, by K = L L'."""
-    walk = _walk(mean, L, lower, upper, U)
-    value = log_mean(walk.log_weights)
-    share = np.exp(walk.log_weights - value) / len(U)  # (N,) of each point in the sum
+    points = genz_points(mean, L, lower, upper, U)
+    value = log_mean(points.log_weights)
+    share = np.exp(points.log_weights - value) / len(U)  # (N,) of each point in the sum
     diagonal = np.diag(L)
-    # d log(e - d) and d y by lo and by hi; the weight of the point belongs to the first.
-    at_lo, at_hi = -0.5 * walk.lo * walk.lo, -0.5 * walk.hi * walk.hi
-    weight_lo = -share * np.exp(at_lo - LOG_SQRT_2PI - walk.log_widths)
-    weight_hi = share * np.exp(at_hi - LOG_SQRT_2PI - walk.log_widths)
-    half = 0.5 * walk.Y * walk.Y
+    # Derivatives by lo and hi of log(e - d), times the weight of the point, and of y.
+    at_lo, at_hi = -0.5 * points.lo * points.lo, -0.5 * points.hi * points.hi
+    weight_lo = -share * np.exp(at_lo - LOG_SQRT_2PI - points.log_widths)
+    weight_hi = share * np.exp(at_hi - LOG_SQRT_2PI - points.log_widths)
+    half = 0.5 * points.Y * points.Y
     y_lo, y_hi = (1.0 - U.T) * np.exp(at_lo + half), U.T * np.exp(at_hi + half)
-    flow = np.empty_like(walk.Y)  # d value / d (m_i + sum_j L_ij y_j), with its sign turned
+    flow = np.empty_like(points.Y)  # minus d value / d (m_i + sum_j L_ij y_j)
     for i in range(len(mean) - 1, -1, -1):
         by_y = -(L[i + 1 :, i] @ flow[i + 1 :])
         weight_lo[i] += by_y * y_lo[i]
         weight_hi[i] += by_y * y_hi[i]
         flow[i] = (weight_lo[i] + weight_hi[i]) / diagonal[i]
-    by_L = -np.tril(flow @ walk.Y.T, -1)
-    finite = np.where(np.isfinite(walk.lo), walk.lo, 0.0), np.where(np.isfinite(walk.hi), walk.hi, 0.0)
+    by_L = -np.tril(flow @ points.Y.T, -1)
+    finite = np.where(np.isfinite(points.lo), points.lo, 0.0), np.where(np.isfinite(points.hi), points.hi, 0.0)
     stretch = np.einsum("ij,ij->i", weight_lo, finite[0]) + np.einsum("ij,ij->i", weight_hi, finite[1])
     by_L[np.diag_indices(len(mean))] = -stretch / diagonal
     return value, -flow.sum(axis=1), _through_cholesky(L, by_L)
-
-
-def box_moments(
-    mean: Array, covariance: Array, lower: Array, upper: Array, count: int = COUNT
-) -> tuple[Array, Array]:  # fmt: skip
-    """Mean (n,) and covariance (n, n) of N(mean, covariance) cut to the box, from Genz's weighted points."""
-    L = cholesky(covariance)
-    check_box(lower, upper)
-    walk = _walk(mean, L, lower, upper, net(count, len(mean)))
-    share = np.exp(walk.log_weights - log_mean(walk.log_weights)) / count
-    X = L @ walk.Y  # (n, N)
-    centre = X @ share
-    X -= centre[:, None]
-    return mean + centre, (X * share) @ X.T
-
-
-def sample_box(
-    mean: Array, covariance: Array, lower: Array, upper: Array, count: int, rng: np.random.Generator
-) -> Array:  # fmt: skip
-    """Draws (count, n) from N(mean, covariance) cut to the box.
-
-    Each draw is the end of its own Gibbs chain of a few sweeps, which begins at one of Genz's weighted points, chosen
-    by weight: the beginnings are almost right already, so the chains need not be long.
-    """
-    check_box(lower, upper)
-    L = cholesky(covariance)
-    walk = _walk(mean, L, lower, upper, rng.uniform(2.0**-60, 1.0 - 2.0**-53, (EXCESS * count, len(mean))))
-    share = np.exp(walk.log_weights - walk.log_weights.max())
-    X = (L @ walk.Y)[:, rng.choice(EXCESS * count, count, p=share / share.sum())]  # (n, count), without the mean
-    precision = backward(L, forward(L, np.eye(len(mean))))
-    low, high = lower - mean, upper - mean
-    for _ in range(SWEEPS):
-        for i, sd in enumerate(1.0 / np.sqrt(np.diag(precision))):
-            others = X[i] - sd * sd * (precision[i] @ X)
-            _, y = interval((low[i] - others) / sd, (high[i] - others) / sd, rng.random(count))
-            X[i] = np.clip(others + sd * y, low[i], high[i])
-    return mean + X.T
 
 
 def net(count: int, dimension: int) -> Array:
@@ -179,14 +118,14 @@ def _whole_net(count: int, dimension: int) -> Array:
     from scipy.stats.qmc import Sobol  # slow to import, and needed once
 
     drawn = Sobol(dimension, scramble=True, bits=30, rng=np.random.default_rng(NET_SEED)).random(count)
-    points = np.asfortranarray(drawn + 2.0**-31)  # columns are what the walk reads
+    points = np.asfortranarray(drawn + 2.0**-31)  # genz_points reads columns
     points.flags.writeable = False
     return points
 
 
 @dataclass(frozen=True, eq=False)
-class _Walk:
-    """Where the points went: Y, lo, hi and log(e - d), each (n, N), and the logarithms of the products (N,)."""
+class GenzPoints:
+    """Points in the box: Y, lo, hi and log(e - d), each (n, N), and the logarithms of their weights (N,)."""
 
     Y: Array
     lo: Array
@@ -195,7 +134,7 @@ class _Walk:
     log_weights: Array
 
 
-def _walk(mean: Array, L: Array, lower: Array, upper: Array, U: Array) -> _Walk:
+def genz_points(mean: Array, L: Array, lower: Array, upper: Array, U: Array) -> GenzPoints:
     """Genz's sequence for all points at once."""
     n, N = len(mean), len(U)
     Y, lo, hi, log_widths = (np.empty((n, N)) for _ in range(4))
@@ -205,7 +144,7 @@ def _walk(mean: Array, L: Array, lower: Array, upper: Array, U: Array) -> _Walk:
         lo[i] = (low[i] - known) / L[i, i]
         hi[i] = (high[i] - known) / L[i, i]
         log_widths[i], Y[i] = interval(lo[i], hi[i], U[:, i])
-    return _Walk(Y, lo, hi, log_widths, log_widths.sum(axis=0))
+    return GenzPoints(Y, lo, hi, log_widths, log_widths.sum(axis=0))
 
 
 def interval(lo: Array, hi: Array, u: Array) -> tuple[Array, Array]:
@@ -240,20 +179,13 @@ def check_box(lower: Array, upper: Array) -> None:
     if not np.all(lower < upper):
         worst = int(np.argmin(np.asarray(lower < upper)))
         raise InvalidArgument(
-            f"a box needs lower limits below the upper ones, got [{lower[worst]}, {upper[worst]}] in coordinate {worst}"
+            f"box: expected lower limits below upper ones, got [{lower[worst]}, {upper[worst]}] in coordinate {worst}"
         )
 
 
-def _limited(mean: Array, covariance: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array, Array]:
-    """The marginal of the coordinates that have a limit: the others integrate to one."""
-    check_box(lower, upper)
-    kept = np.isfinite(lower) | np.isfinite(upper)
-    return mean[kept], covariance[np.ix_(kept, kept)], lower[kept], upper[kept]
-
-
 def least_probable_first(covariance: Array, lower: Array, upper: Array) -> list[int]:
-    """Next is always the coordinate whose interval is least probable, those before it at their expected places
-    (Gibson, Glasbey and Elston 1994)."""
+    """An order of the coordinates: the next one is always that with the least probable interval, given those before it
+    at their expected values (Gibson, Glasbey and Elston 1994)."""
     n = len(lower)
     left, order = list(range(n)), []
     columns = np.zeros((n, n))  # of the factor, in the rows of the original order

@@ -17,9 +17,7 @@ from farthing.history import History, TrackedTrial, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
-from farthing.surrogates.cost import censored, flops, log_cost, transfer
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import censored, choice, flops, lines, log_cost, transfer
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status
 
@@ -40,12 +38,12 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
     if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
-    strength = 0.0 if prior is None else prior.level_strength
+    strength = 0.0 if prior is None else prior.intercept_strength
     X, b = _log_costs(space, history, prior, strength)
     own = None if knowledge.features is None else CostFromCounts.of(space, history.costed, b, knowledge)
     stored = history.fits.get("cost")
-    chosen = cost_choice.choose(
-        X, b, space.groups, space.ratios, stored, prior=prior, level_strength=strength, own=own
+    chosen = choice.choose(
+        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state}
 
@@ -59,16 +57,16 @@ def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None,
         return None, {}
     X, b = _log_costs(space, history)
     features = log_cost.LogFeatures(space.ratios)
-    return log_cost.OnLogFeatures(linear_cost.fit(features(X), b, space.groups), features), {}
+    return log_cost.OnLogFeatures(lines.fit(features(X), b, space.groups), features), {}
 
 
 def _log_costs(
-    space: Space, history: History, prior: CostModel | None = None, level_strength: float = 0.0
+    space: Space, history: History, prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> tuple[Array, Array]:
     """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
     known = history.costed
     X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
-    return X, _raised(space, X, b, _bounds(known), prior, level_strength)
+    return X, _raised(space, X, b, _bounds(known), prior, intercept_strength)
 
 
 def _costs(trials: Sequence[TrackedTrial]) -> Array:
@@ -81,14 +79,14 @@ def _bounds(trials: Sequence[TrackedTrial]) -> Mask:
 
 
 def _raised(
-    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, level_strength: float = 0.0
+    space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> Array:
     """Log costs (n,) with their bounds raised; relative to the prior, where there is one."""
     if not bound.any():
         return b
     expected = np.zeros(len(b)) if prior is None else prior.mean_at(X)
     Z = log_cost.LogFeatures(space.ratios)(X)
-    return expected + censored.raised(Z, b - expected, bound, space.groups, level_strength)
+    return expected + censored.imputed(Z, b - expected, bound, space.groups, intercept_strength)
 
 
 # -- functions of configurations ---------------------------------------------------------------------------------------

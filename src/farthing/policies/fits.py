@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
-from farthing.acquisitions.batch import MeanLogEI
 from farthing.acquisitions.feasible import IfSuccessful
-from farthing.acquisitions.improvement import Acquisition
+from farthing.acquisitions.improvement import Acquisition, MeanLogEI
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
@@ -24,7 +23,7 @@ from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
 from farthing.space import Space
-from farthing.surrogates import feasibility, gp
+from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
@@ -43,7 +42,7 @@ def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
     """The process over warped values, warm-started from the last fit in the history."""
     stored = history.fits.get("value")
     warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, gp.MEDIUM)
+    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, fitting.MEDIUM)
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:

@@ -16,12 +16,12 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.surrogates.gp import GP
 
-COUNT = 10  # n_f, as in the paper
+COUNT = 10  # k, the n_f of the paper
 
 
 @dataclass(frozen=True, eq=False)
 class Fantasies:
-    """One process, k possible futures."""
+    """One process under k possible outcomes of the pending evaluations."""
 
     process: GP  # conditioned on the pending inputs; its own alpha is that of the first fantasy
     Y: Array  # (n, k) outputs in each fantasy
@@ -59,14 +59,14 @@ class Fantasies:
         """Means (m, k) and variance (m,) at X (m, f)."""
         K = self.process.cross(X)[0]
         V = forward(self.process.L, K.T)
-        return self.process.mean + K @ self.alphas, self.process.left_over(V)
+        return self.process.mean + K @ self.alphas, self.process.posterior_variance(V)
 
     def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]:
         """Means (m, k), variance (m,), d variance / dX (m, f), and the map from weights W (m, k) to the gradient (m, f)
         of sum_k W_k mean_k: what an average over fantasies needs, without k gradients."""
         K, decay, A = self.process.cross(X)
         V = forward(self.process.L, K.T)
-        variance = self.process.left_over(V)
+        variance = self.process.posterior_variance(V)
         slope = self.process.pull(A, decay * backward(self.process.L, V).T)
         free = (variance > self.process.least_variance)[:, None]
         variance_slope = np.where(free, -2.0 * self.process.variance * slope, 0.0)

@@ -3,31 +3,32 @@
 Symbols and shapes
     X      (n, f)  inputs in the unit cube;  t (n,) labels: +1 for a success, -3 for a failure
     groups (f,)    the parameter each input column belongs to; g parameters share g length-scales
-    l      (g,)    length-scales;  eta  variance of the noise, of a signal of variance 1
+    l      (g,)    length-scales;  eta  variance of the noise, relative to a signal of variance 1
     K      (n, n)  k(X / l) + eta I, Matern-5/2;  L its lower Cholesky factor
     e      (n,)    t - 1: 0 for a success, -4 for a failure;  alpha (n,) = K^-1 e
 
-Labels are taken for values of a Gaussian process of mean +1, and a new evaluation succeeds when its own value is above
+Labels are treated as values of a Gaussian process of mean +1, and a new evaluation succeeds when its own value is above
 zero (least-squares classification, Rasmussen and Williams 2006, section 6.5):
 
     P(x) = Phi(z),     z = mean(x) / sqrt(variance(x) + eta)
 
 The mean is +1 where nothing is known: an untried point succeeds with probability Phi(1 / sqrt(1 + eta)), about 5/6, and
-successes alone raise it. A failure stands three times as far from zero as a success, so between one of each the line is
-drawn a quarter of the way from the success. That is on the safe side on purpose: improvement is expected most where
-nothing was ever seen to succeed, and a line half-way would be tried from the wrong side again and again.
+successes alone raise it. A failure stands three times as far from zero as a success, so between one of each the
+boundary is a quarter of the way from the success. It is on the safe side on purpose: the largest improvement is
+expected where nothing was ever seen to succeed, and a boundary half-way would be tried from the wrong side again and
+again.
 
-Why not a classifier with a likelihood of its own: what crashed once crashes again, and the model must come to mean it.
-Under Laplace's approximation any number of failures at one place leaves z above -1, because the likelihood's curvature
-vanishes once it is explained. Here z falls to -3 / sqrt(eta), exactly and in closed form.
+Why not a classifier with its own likelihood: what crashed once crashes again, and the model must become certain of it.
+Under Laplace's approximation any number of failures at one place leaves z above -1, because the curvature of the
+likelihood vanishes once the label is explained. Here z falls to -3 / sqrt(eta), exactly and in closed form.
 
-Length-scales begin at the shortest allowed, a fifth of the unit cube's diagonal, and the evidence may only lengthen
-them, so that parameters without influence on success stop counting. Left free they shrink without end, because the
-labels jump where a process is smooth. With b the logs of the shortest, theta = log l >= b minimises
+Length-scales start at the shortest allowed, a fifth of the unit cube's diagonal, and the evidence may only lengthen
+them, so that parameters without influence on success stop counting. Left free they would shrink without end, because
+the labels jump where a process is smooth. With b the logs of the shortest, theta = log l >= b minimises
 
     loss = e' alpha / 2 + log|K| / 2 + sum (theta - b)^2 / (2 v)
 
-Nothing is forbidden for ever: P is at least LEAST_CHANCE, and successes nearby raise it again.
+No region is excluded for ever: P is at least LEAST_CHANCE, and successes nearby raise it again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 from farthing.errors import InvalidArgument
@@ -45,16 +45,16 @@ from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.linalg import backward, cholesky, forward, squared_distances
 from farthing.numerics.normal import LOG_SQRT_2PI
 from farthing.surrogates import gp
+from farthing.surrogates.fitting import NormalPrior, by_log_scales, grouped, log_median, number_of_groups, polished
 from farthing.surrogates.kernels import matern52, matern52_with_decay
 
 SUCCESS, FAILURE = 1.0, -3.0  # labels; the first is the prior mean too
-LOG_NOISE = float(np.log(0.01))
-LEAST_CHANCE = 1e-6
+LOG_NOISE = float(np.log(0.01))  # nearly the same configuration nearly always ends the same way
+LEAST_CHANCE = 1e-6  # small enough to avoid a region, large enough for a finite logarithm
 SHORTEST = 0.2  # length-scale over sqrt(g), the diagonal of the unit cube
-LONGEST = 30.0  # times the shortest: without influence
-LOG_SCALE_SD = 0.7
-FIRST_ITERATIONS = 12  # of L-BFGS over theta
-WARM_ITERATIONS = 3  # and then a few at each proposal
+LONGEST = 30.0  # times the shortest: there a parameter has no influence
+LOG_SCALE_SD = 0.7  # sqrt(v): a scale twice the shortest is one standard deviation away
+FIRST_ITERATIONS, WARM_ITERATIONS = 12, 3  # of L-BFGS over theta: from the start, and at each later proposal
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,19 +101,21 @@ def fit(
     X, succeeded = np.ascontiguousarray(X, dtype=np.float64), np.asarray(succeeded, dtype=np.bool_)
     if not len(X) == len(succeeded) > 0:
         sizes = f"{len(X)} and {len(succeeded)}"
-        raise InvalidArgument(f"feasibility: X and succeeded must be of one length above 0, got {sizes}")
-    columns = np.arange(X.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
-    g = int(columns.max()) + 1 if len(columns) else 0
+        raise InvalidArgument(f"feasibility: expected X and succeeded of one length above 0, got {sizes}")
+    columns = grouped(groups, X.shape[1])
+    g = number_of_groups(columns)
     loss = Loss(X, succeeded, columns, g)
-    if warm is None or len(warm.log_scales) != g:
-        theta = _polished(loss, loss.shortest, FIRST_ITERATIONS)
-    else:
-        theta = _polished(loss, np.array(warm.log_scales), WARM_ITERATIONS)
-    return at(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
+    start, iterations = loss.shortest, FIRST_ITERATIONS
+    if warm is not None and len(warm.log_scales) == g:
+        start, iterations = np.array(warm.log_scales), WARM_ITERATIONS
+    theta = polished(loss, start, iterations, ftol=1e-4, line_search=6)  # every proposal pays for this
+    return from_hyperparameters(X, succeeded, gp.Hyperparameters(tuple(theta.tolist()), LOG_NOISE, len(X)), columns)
 
 
-def at(X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None) -> Feasibility:
-    """The model with the hyperparameters given."""
+def from_hyperparameters(
+    X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: Ints | None = None
+) -> Feasibility:
+    """The model with given hyperparameters."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
     K = matern52(squared_distances(scaled, scaled))
@@ -124,20 +126,15 @@ def at(X: Array, succeeded: Mask, hyperparameters: gp.Hyperparameters, groups: I
     return Feasibility(gp.GP(X, labels, columns, hyperparameters, SUCCESS, 1.0, L, alpha))
 
 
-def _polished(loss: Loss, start: Array, iterations: int) -> Array:
-    """Where L-BFGS-B gets from a start, never below the shortest."""
-    bounds = [(low, low + np.log(LONGEST)) for low in loss.shortest]
-    options = {"maxiter": iterations, "ftol": 1e-4, "gtol": 1e-2, "maxls": 6}
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x)
-
-
 class Loss:
     """The loss of the module's docstring and its gradient in theta (g,)."""
 
     def __init__(self, X: Array, succeeded: Mask, groups: Ints, g: int) -> None:
         self.X, self.groups, self.g = X - X.mean(axis=0), groups, g  # centred: distances lose fewer digits
         self.e = np.where(succeeded, SUCCESS, FAILURE) - SUCCESS
-        self.shortest = np.full(g, np.log(SHORTEST) + 0.5 * np.log(max(g, 1)))
+        self.shortest = np.full(g, log_median(float(np.log(SHORTEST)), g))
+        self.bounds = [(low, low + np.log(LONGEST)) for low in self.shortest]
+        self.prior = NormalPrior(self.shortest, np.full(g, LOG_SCALE_SD))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         scaled = self.X / np.exp(theta)[self.groups]
@@ -149,8 +146,6 @@ class Loss:
         W = np.tril(dpotri(L, lower=1)[0])
         W = W + np.tril(W, -1).T - np.outer(alpha, alpha)
         W *= decay
-        # sum_ij W_ij (x_i - x_j)^2 / 2 for every column by one product, as for the value's process
-        columns = W.sum(axis=1) @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, W @ scaled)
-        gradient = np.bincount(self.groups, weights=columns, minlength=self.g)
-        longer = (theta - self.shortest) / LOG_SCALE_SD
-        return value + 0.5 * float(longer @ longer), gradient + longer / LOG_SCALE_SD
+        gradient = by_log_scales(scaled, W @ scaled, W.sum(axis=1), self.groups, self.g)
+        prior, prior_gradient = self.prior(theta)
+        return value + prior, gradient + prior_gradient

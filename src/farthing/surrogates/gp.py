@@ -1,4 +1,4 @@
-"""The exact Gaussian process: Matern-5/2 ARD, constant mean and signal variance in closed form.
+"""The exact Gaussian process: Matern-5/2 with a length-scale for each parameter, noise, and a constant mean.
 
 Symbols and shapes
     X      (n, f)  inputs in the unit cube, one row per observation
@@ -8,22 +8,8 @@ Symbols and shapes
     K      (n, n)  k(X / l) + eta I;  L its lower Cholesky factor
     alpha  (n,)    K^-1 (y - mean)
 
-Given (l, eta) the mean is the generalised least-squares estimate 1'K^-1 y / 1'K^-1 1 and the signal variance
-(q + nu) / (n + nu) with q = (y - mean)' alpha: the maximum of the likelihood under a weak inverse-gamma prior
-centred on the outputs' own variance, worth nu = 1 observation, so that one point or equal outputs still give a
-positive variance. What is left is minimised over theta = (log l, log eta):
-
-    loss = (n + nu) / 2 log(q + nu) + log|K| / 2 + sum (log l - m)^2 / (2 v) + (log eta - m_eta)^2 / (2 v_eta)
-    dloss/dtheta = tr(K^-1 dK) / 2 - c alpha' dK alpha / 2 + prior,     c = (n + nu) / (q + nu)
-
-(mean and variance are at their optimum, so their own derivatives vanish). The length-scale part is a weighted sum of
-squared coordinate differences with weights W = (K^-1 - c alpha alpha') * decay, and for symmetric W
-    sum_ij W_ij (x_ik - x_jk)^2 / 2 = sum_i (W 1)_i x_ik^2 - sum_i x_ik (W X)_ik,
-one product of W with [X, 1] for all dimensions, and never an (n, n, f) array.
-
-The prior on l is that of Hvarfner et al. 2024 (arXiv 2402.02229): log l ~ Normal(m + log(g) / 2, sqrt 3), so that
-complexity does not grow with the dimension. Their m is sqrt 2 (`LONG`), which takes parameters for idle until data say
-otherwise; where that keeps a search near what it found first, m = 0 (`MEDIUM`).
+Mean and signal variance have closed forms given theta = (log l, log eta), which minimises the loss of `likelihood`;
+`fitting` has the search for it.
 """
 
 from __future__ import annotations
@@ -33,30 +19,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsymm
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
+from scipy.linalg.lapack import dpotrs
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, lower_inverse, squared_distances
+from farthing.surrogates.fitting import LONG, grouped, number_of_groups, search, starts
 from farthing.surrogates.kernels import matern52, matern52_with_decay
+from farthing.surrogates.likelihood import Loss, profile, standardised
 
-VARIANCE_STRENGTH = 1.0  # nu: how many observations the prior on the signal variance is worth
-LONG, MEDIUM = float(np.sqrt(2.0)), 0.0  # m of the prior on length-scales
-LOG_SCALE_SD = float(np.sqrt(3.0))
-LOG_NOISE_MEAN, LOG_NOISE_SD = -9.0, 3.0  # wide: most programs are deterministic, some are not at all
-LOG_SCALE_BOUNDS = (float(np.log(5e-3)), float(np.log(1e3)))
-LOG_NOISE_BOUNDS = (float(np.log(1e-8)), float(np.log(1e2)))
-WARM_ITERATIONS = 12
-COLD_ITERATIONS = 40
-COLD_ROWS = 150  # a multi-start looks at so many observations at most; its best is then polished on all
-COLD_GROWTH = 1.3  # a cold multi-start whenever the data has grown by this factor since the last one
-TINY_VARIANCE = 1e-12  # of the signal: below, a variance is rounding
+WARM_ITERATIONS = 12  # of L-BFGS: a few new observations move the optimum little
+COLD_ROWS = 150  # at most this many observations try the starting points of a cold fit: its cost grows with their cube
+START_LOG_NOISE = ((-7.0,), (-4.0,), (-9.0,))  # log eta at the three starts: little, some, hardly any
+TINY_VARIANCE = 1e-12  # of the signal: a smaller variance is rounding
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """theta, and the number of observations at the last cold multi-start."""
+    """theta, and the number of observations at the last cold fit."""
 
     log_scales: tuple[float, ...]
     log_noise: float
@@ -80,7 +59,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, eq=False)
 class GP:
-    """A fitted process. `predict` speaks of the noise-free function in the units of y."""
+    """A fitted process. Predictions are of the noise-free function, in the units of y."""
 
     X: Array  # (n, f)
     y: Array  # (n,) as given
@@ -111,7 +90,7 @@ class GP:
 
     @property
     def least_variance(self) -> float:
-        """Below, a posterior variance is rounding."""
+        """A smaller posterior variance is rounding."""
         return self.variance * TINY_VARIANCE
 
     def cross(self, X: Array) -> tuple[Array, Array, Array]:
@@ -119,25 +98,25 @@ class GP:
         A = X / self.scales
         return *matern52_with_decay(squared_distances(A, self._scaled)), A
 
-    def left_over(self, V: Array) -> Array:
+    def posterior_variance(self, V: Array) -> Array:
         """Posterior variance (m,) from V = L^-1 k' (n, m)."""
         return np.asarray(self.variance * np.maximum(1.0 - np.einsum("ij,ij->j", V, V), TINY_VARIANCE))
 
     def pull(self, A: Array, weights: Array) -> Array:
-        """Gradient (m, f) by X of sum_j w_j k(x, x_j), for weights w already multiplied by decay, (m, n)."""
+        """Gradient (m, f) by X of sum_j w_j k(x, x_j), from weights (m, n) that are w times decay."""
         pulled = weights @ self._scaled_with_one  # (m, f + 1)
         return np.asarray((pulled[:, :-1] - pulled[:, -1:] * A) / self.scales)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and variance (m,) at X (m, f)."""
         K = matern52(squared_distances(X / self.scales, self._scaled))
-        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
+        return self.mean + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
         K, decay, A = self.cross(X)
         V = forward(self.L, K.T)
-        variance = self.left_over(V)
+        variance = self.posterior_variance(V)
         both = np.concatenate([decay * self.alpha, decay * backward(self.L, V).T])  # (2m, n)
         mean_slope, explained_slope = np.split(self.pull(np.concatenate([A, A]), both), 2)
         free = (variance > self.least_variance)[:, None]
@@ -182,8 +161,8 @@ class GP:
         return np.diag(lower_inverse(self.L))
 
     def leave_one_out(self) -> tuple[Array, Array]:
-        """Mean and variance of each observation given all the others (noise included)."""
-        return self.y - self.alpha / self.precision, self.variance / self.precision
+        """Residual (n,) of each observation and variance (n,) of its prediction, noise included, given the others."""
+        return self.alpha / self.precision, self.variance / self.precision
 
 
 def fit(
@@ -197,27 +176,23 @@ def fit(
     np.True_
     """
     X = np.ascontiguousarray(X, dtype=np.float64)
-    columns = np.arange(X.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
-    n, g = len(X), int(columns.max()) + 1 if len(columns) else 0
+    columns, n = grouped(groups, X.shape[1]), len(X)
+    g = number_of_groups(columns)
     if warm is not None and len(warm.log_scales) != g:
         warm = None
     z = standardised(y)[0]
     loss = Loss(X, z, columns, g, m)
-    if warm is None or n >= COLD_GROWTH * max(warm.cold_at, 1):
+
+    def subset() -> Loss:
         some = np.linspace(0, n - 1, min(n, COLD_ROWS)).round().astype(np.intp)
-        few = loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
-        starts = [_polished(few, start, COLD_ITERATIONS) for start in _starts(g)]
-        starts += [] if warm is None else [warm.theta]
-        cold_at = n
-    else:
-        starts, cold_at = [warm.theta], warm.cold_at
-    start = min(starts, key=lambda theta: loss(theta)[0]) if len(starts) > 1 else starts[0]
-    best = _polished(loss, start, WARM_ITERATIONS)
-    return at(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
+        return loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
+
+    best, cold_at = search(loss, subset, starts(g, START_LOG_NOISE), n, warm, WARM_ITERATIONS)
+    return from_hyperparameters(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
 
 
-def at(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
-    """The process with the hyperparameters given; mean and signal variance in closed form."""
+def from_hyperparameters(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
+    """The process with given hyperparameters; mean and signal variance in closed form."""
     columns = np.arange(X.shape[1]) if groups is None else groups
     z, centre, spread = standardised(y)
     scaled = X / np.exp(np.array(hyperparameters.log_scales))[columns]
@@ -230,101 +205,3 @@ def at(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None
         X, np.asarray(y, dtype=np.float64), columns, hyperparameters,
         centre + spread * mean, spread**2 * variance, L, spread * alpha,
     )  # fmt: skip
-
-
-def standardised(y: Array) -> tuple[Array, float, float]:
-    """y to mean 0 and variance 1 (left at 0 where it is constant), scaled first so that nothing overflows."""
-    y = np.asarray(y, dtype=np.float64)
-    largest = float(np.max(np.abs(y), initial=0.0)) or 1.0
-    z = y / largest
-    centre, spread = float(z.mean()), float(z.std())
-    if spread <= 1e-14:  # of the largest: rounding
-        return np.zeros_like(y), centre * largest, largest * 1e-8
-    return (z - centre) / spread, centre * largest, spread * largest
-
-
-def profile(y: Array, solved: Array) -> tuple[float, float, Array]:
-    """Mean, signal variance and alpha from K^-1 [1, y]."""
-    mean = float(solved[:, 1].sum() / solved[:, 0].sum())
-    alpha = solved[:, 1] - mean * solved[:, 0]
-    q = max(float((y - mean) @ alpha), 0.0)
-    return mean, (q + VARIANCE_STRENGTH) / (len(y) + VARIANCE_STRENGTH), alpha
-
-
-def _starts(g: int) -> list[Array]:
-    """Where a multi-start begins: scales of sqrt(g) times 0.5, 1.5 and what the long prior has."""
-    root = 0.5 * np.log(max(g, 1))
-    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (LONG, -9.0))
-    return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
-
-
-def _polished(loss: Loss, start: Array, iterations: int) -> Array:
-    """Where L-BFGS-B gets from a start, within the bounds."""
-    bounds = [LOG_SCALE_BOUNDS] * loss.g + [LOG_NOISE_BOUNDS]
-    options = {"maxiter": iterations, "ftol": 1e-5, "gtol": 1e-2, "maxls": 10}
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(found.x)
-
-
-class Loss:
-    """The loss of the module's docstring and its gradient in theta; work arrays are made once per fit."""
-
-    def __init__(self, X: Array, y: Array, groups: Ints, g: int, m: float = LONG) -> None:
-        self.y, self.groups, self.g, self.n = y, groups, g, len(X)
-        self.X = X - X.mean(axis=0)  # centred: squared distances by products lose fewer digits
-        self.log_scale_mean = m + 0.5 * np.log(max(g, 1))
-        shape = (self.n, self.n)
-        self.K, self.decay, self.work = (np.empty(shape, order="F") for _ in range(3))
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        eta = float(np.exp(theta[-1]))
-        scaled = self.X / np.exp(theta[:-1])[self.groups]
-        self._fill_kernel(scaled, eta)
-        L, info = dpotrf(self.K, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
-            return np.inf, np.zeros_like(theta)
-        solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
-        log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
-        _, variance, alpha = profile(self.y, solved)
-        inverse = dpotri(L, lower=1, overwrite_c=1)[0]
-
-        strength = self.n + VARIANCE_STRENGTH
-        value = 0.5 * (strength * np.log(variance * strength) + log_determinant)
-        gradient = np.empty_like(theta)
-        gradient[-1] = 0.5 * eta * (float(inverse.diagonal().sum()) - float(alpha @ alpha) / variance)
-        gradient[:-1] = self._scale_gradient(scaled, inverse, alpha / np.sqrt(variance))
-        prior, prior_gradient = self._prior(theta)
-        return float(value + prior), gradient + prior_gradient
-
-    def _fill_kernel(self, scaled: Array, eta: float) -> None:
-        """K and decay of the kernels' page, without a new array."""
-        K, a, e = self.K, self.decay, self.work
-        norms = np.einsum("ij,ij->i", scaled, scaled)
-        np.matmul(scaled, (-2.0 * scaled).T, out=K.T)
-        K += norms[:, None]
-        K += norms
-        np.maximum(K, 0.0, out=K)
-        np.multiply(K, 5.0, out=a)
-        np.sqrt(a, out=a)
-        np.negative(a, out=e)
-        np.exp(e, out=e)
-        a += 1.0
-        K *= 5.0 / 3.0
-        K += a
-        K *= e
-        a *= e
-        K[np.diag_indices(self.n)] += eta
-
-    def _scale_gradient(self, scaled: Array, inverse: Array, alpha: Array) -> Array:
-        """d loss / d log l (g,) before the prior; alpha comes with sqrt(c) in it. Reads the lower triangles only."""
-        W = np.multiply(alpha[:, None], alpha, out=self.work)
-        np.subtract(inverse, W, out=W)
-        W *= self.decay
-        Z = dsymm(5.0 / 3.0, W, np.column_stack([scaled, np.ones(self.n)]), lower=1)
-        columns = Z[:, -1] @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, Z[:, :-1])
-        return np.asarray(np.bincount(self.groups, weights=columns, minlength=self.g), dtype=np.float64)
-
-    def _prior(self, theta: Array) -> tuple[float, Array]:
-        z = np.append((theta[:-1] - self.log_scale_mean) / LOG_SCALE_SD, (theta[-1] - LOG_NOISE_MEAN) / LOG_NOISE_SD)
-        z_gradient = z / np.append(np.full(self.g, LOG_SCALE_SD), LOG_NOISE_SD)
-        return 0.5 * float(z @ z), z_gradient

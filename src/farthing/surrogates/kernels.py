@@ -14,8 +14,6 @@ import numpy as np
 
 from farthing.numerics.arrays import Array
 
-SQRT_5 = float(np.sqrt(5.0))
-
 
 def matern52(s: Array) -> Array:
     """k(s), in the memory of s.

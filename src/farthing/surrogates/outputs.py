@@ -5,12 +5,12 @@ Symbols: y (n,) values to minimise; z = (y - median) / spread; power the exponen
     z >= 0:   ((1 + z)^power - 1) / power                       log(1 + z) at power 0
     z <  0:  -((1 - z)^(2 - power) - 1) / (2 - power)          -log(1 - z) at power 2
 
-The power is the one under which the values look most like a normal sample (largest likelihood over a grid): 1 leaves
-values as they are, lower ones draw in a long upper tail, so that one diverged run at 1e9 ends beside the rest instead
-of pressing the rest into one number, and stretch the lower end, where the search for a minimum needs resolution.
-The order of values is kept. `spread` is the median distance below the median, the side that matters when minimising.
-A value that comes often counts once: a search that has found a plateau (an accuracy of so many of so many rows) would
-else look at it ever closer, and at nothing else.
+The power is the one under which the values look most like a normal sample (largest likelihood over a grid). A power of
+1 leaves values as they are. Lower powers shorten a long upper tail, so that one diverged run at 1e9 ends up near the
+rest instead of making all others look equal, and stretch the lower end, where the search for a minimum needs
+resolution. The order of values is kept. `spread` is the median distance below the median, the side that matters when
+minimising. A value that occurs often counts once: otherwise a search that has found a plateau (an accuracy takes few
+different values) would look closer and closer at it, and at nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from farthing.numerics.arrays import Array
 
-POWERS = np.linspace(-1.0, 2.0, 31)
+POWERS = np.linspace(-1.0, 2.0, 31)  # from a strongly shortened upper tail to a lengthened one
 LARGEST = 1e40  # of |z|: the square of its cube is still a float
 
 
@@ -35,7 +35,7 @@ class Warp:
 
     @classmethod
     def of(cls, y: Array) -> Warp:
-        """The warp that suits some values.
+        """The warp that fits some values.
 
         >>> y = np.array([1.0, 2.0, 3.0, 4.0, 1e9])
         >>> Warp.of(y)(y).round(2).tolist()
@@ -64,7 +64,7 @@ def _scaled(y: Array, median: float, spread: float) -> Array:
 
 
 def _spread(y: Array, median: float) -> float:
-    """Median distance to the median of the values below it, else of all others, else their size, else 1."""
+    """Median distance to the median of the values below it; else of all others; else their size; else 1."""
     half = 0.5 * y - 0.5 * median  # the difference itself may overflow
     floats = np.finfo(float)
     for distances in (-half[half < 0.0], np.abs(half)[half != 0.0], 0.5 * np.abs(y[y != 0.0])):
@@ -91,7 +91,7 @@ def _undo(t: Array, exponent: float) -> Array:
 
 
 def _most_normal(z: Array) -> float:
-    """The power of largest normal likelihood, Yeo and Johnson's Eq. (3.1); 1 where the values say nothing."""
+    """The power of largest normal likelihood, Yeo and Johnson's Eq. (3.1); 1 if there are too few different values."""
     if len(z) < 3 or np.all(z == z[0]):
         return 1.0
     warped = _yeo_johnson(z, POWERS[:, None])  # (powers, n)

@@ -21,8 +21,8 @@ from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
 from farthing.policies.bapi.step_costs import LinearInSteps, StepCosts
 from farthing.policies.candidates import FreshSpace
-from farthing.surrogates.curves import kernels as curve_kernels
-from farthing.surrogates.curves.monotone import Mixture
+from farthing.surrogates.curves import time_kernels
+from farthing.surrogates.curves.mixture import Mixture
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), width=ft.Integer(8, 256, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 30
@@ -222,8 +222,8 @@ class TestData:
         """Against brute force: given the last, no other second point leaves more variance."""
         t = np.arange(1, 31) / 30
         value = np.zeros(30, dtype=np.intp)
-        phi = np.array(curve_kernels.PRIOR_MEAN["decay"])
-        K = curve_kernels.covariance("decay", phi, t, value, t, value)
+        phi = np.array(time_kernels.PRIOR_MEAN["decay"])
+        K = time_kernels.covariance("decay", phi, t, value, t, value)
         left = [K[i, i] - K[i, -1] ** 2 / K[-1, -1] for i in range(29)]
         assert int(np.argmax(left)) + 1 in chosen_steps(30, 30, BAPI(), None)
 

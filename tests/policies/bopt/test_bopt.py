@@ -14,7 +14,7 @@ from farthing.errors import InvalidArgument
 from farthing.policies import BOPT, policy_as_json, policy_from_json
 from farthing.policies.bopt.policy import PAPER
 from farthing.policies.bopt.stopping import Share
-from farthing.surrogates.two_fidelity import model as two_fidelity
+from farthing.surrogates import two_fidelity
 
 SPACE = ft.Space(rate=ft.Real(1e-3, 1.0, log=True), units=ft.Integer(1, 32, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 20

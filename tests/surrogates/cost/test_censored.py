@@ -10,9 +10,8 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 from farthing.numerics.threads import one_blas_thread
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import lines as linear_cost
-from farthing.surrogates.cost.censored import AS_LONG_AGAIN, raised
+from farthing.surrogates.cost import choice, lines
+from farthing.surrogates.cost.censored import AS_LONG_AGAIN, imputed
 
 SEEDS = 60
 
@@ -41,7 +40,7 @@ class Case:
         limit = np.quantile(full, 1.0 - share)
         return cls(Z, np.minimum(full, limit), full > limit, truth)
 
-    def squared_error(self, model: linear_cost.LinearCost) -> float:
+    def squared_error(self, model: lines.LinearCost) -> float:
         """At the points that were cut short."""
         return float(np.mean((model.mean_at(self.Z[self.bound]) - self.truth[self.bound]) ** 2))
 
@@ -52,9 +51,9 @@ def errors(cases: list[Case]) -> np.ndarray:
     for case in cases:
         complete = ~case.bound
         models = (
-            linear_cost.fit(case.Z, raised(case.Z, case.b, case.bound)),
-            linear_cost.fit(case.Z, case.b),
-            linear_cost.fit(case.Z[complete], case.b[complete]),
+            lines.fit(case.Z, imputed(case.Z, case.b, case.bound)),
+            lines.fit(case.Z, case.b),
+            lines.fit(case.Z[complete], case.b[complete]),
         )
         rows.append([case.squared_error(model) for model in models])
     return np.array(rows)
@@ -90,9 +89,9 @@ class TestWorth:
             case = Case.of(seed, 14, 3)
             groups, ratios, complete = np.arange(3), np.ones(3), ~case.bound
             models = (
-                cost_choice.choose(case.Z, raised(case.Z, case.b, case.bound), groups, ratios).model,
-                cost_choice.choose(case.Z, case.b, groups, ratios).model,
-                cost_choice.choose(case.Z[complete], case.b[complete], groups, ratios).model,
+                choice.choose(case.Z, imputed(case.Z, case.b, case.bound), groups, ratios).model,
+                choice.choose(case.Z, case.b, groups, ratios).model,
+                choice.choose(case.Z[complete], case.b[complete], groups, ratios).model,
             )
             found.append([case.squared_error(model) for model in models])
         with_bounds_raised, as_costs, left_out = np.sqrt(np.mean(found, axis=0))
@@ -103,13 +102,13 @@ class TestWorth:
         """Three standard deviations of the noise, with 18 points of 60 cut short in each of many cases."""
         for seed in range(SEEDS // 2):
             case = Case.of(seed, 60, 3)
-            model = linear_cost.fit(case.Z, raised(case.Z, case.b, case.bound))
+            model = lines.fit(case.Z, imputed(case.Z, case.b, case.bound))
             assert np.all(model.mean_at(case.Z[case.bound]) >= case.b[case.bound] - 3.0 * 0.2 - 0.1)
 
 
 class TestLikelihood:
     def test_the_line_is_the_one_of_greatest_likelihood(self):
-        """Of Tobin's model, maximised by another's algorithm: level and slope within what the ridge and Huber move."""
+        """Of Tobin's model, maximised by another algorithm: intercept and slope up to what ridge and Huber move."""
         rng = np.random.default_rng(3)
         Z = rng.random((400, 1))
         full = 1.0 + 3.0 * Z[:, 0] + 0.4 * rng.standard_normal(400)
@@ -119,18 +118,20 @@ class TestLikelihood:
             z = (b - theta[0] - theta[1] * Z[:, 0]) / np.exp(theta[2])
             return -float(np.where(bound, norm.logsf(z), norm.logpdf(z) - theta[2]).sum())
 
-        level, slope, _ = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-6}).x
+        intercept, slope, _ = minimize(
+            loss, np.zeros(3), method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-6}
+        ).x
         ends = np.array([[0.0], [1.0]])
-        line = linear_cost.fit(Z, raised(Z, b, bound))
-        np.testing.assert_allclose(line.mean_at(ends), [level, level + slope], atol=0.06)
-        naive = linear_cost.fit(Z, b)
-        assert abs(naive.mean_at(ends)[1] - level - slope) > 0.2
+        line = lines.fit(Z, imputed(Z, b, bound))
+        np.testing.assert_allclose(line.mean_at(ends), [intercept, intercept + slope], atol=0.06)
+        naive = lines.fit(Z, b)
+        assert abs(naive.mean_at(ends)[1] - intercept - slope) > 0.2
 
 
 class TestForm:
     def test_without_bounds_nothing_is_touched(self):
         case = Case.of(0, 12, 3)
-        assert raised(case.Z, case.b, np.zeros(12, dtype=bool)) is case.b
+        assert imputed(case.Z, case.b, np.zeros(12, dtype=bool)) is case.b
 
     @pytest.mark.parametrize("seed", range(8))
     def test_complete_costs_stay_and_bounds_only_rise(self, seed):
@@ -139,7 +140,7 @@ class TestForm:
         Z, b = rng.random((n, d)), 3.0 * rng.standard_normal(n)
         bound = rng.random(n) < rng.random()
         before = b.copy()
-        t = raised(Z, b, bound)
+        t = imputed(Z, b, bound)
         np.testing.assert_array_equal(b, before)
         np.testing.assert_array_equal(t[~bound], b[~bound])
         assert np.all(t[bound] >= b[bound])
@@ -150,7 +151,7 @@ class TestForm:
         Z = np.linspace(0.0, 1.0, 20)[:, None]
         b = np.zeros(20)
         b[7] = 9.0
-        t = raised(Z, b, b > 1.0)
+        t = imputed(Z, b, b > 1.0)
         assert 9.0 <= t[7] < 9.5
 
     def test_a_bound_far_below_says_nothing(self):
@@ -158,39 +159,39 @@ class TestForm:
         case = Case.of(1, 20, 2, share=0.05, noise=0.05)
         b, bound = case.truth.copy(), np.zeros(20, dtype=bool)
         bound[4], b[4] = True, -8.0
-        assert raised(case.Z, b, bound)[4] == pytest.approx(case.truth[4], abs=0.15)
+        assert imputed(case.Z, b, bound)[4] == pytest.approx(case.truth[4], abs=0.15)
 
     def test_where_all_are_bounds_each_is_expected_to_last_as_long_again(self):
         Z, b = np.random.default_rng(0).random((6, 2)), np.log(np.full(6, 10.0))
-        np.testing.assert_allclose(np.exp(raised(Z, b, np.ones(6, dtype=bool))), 20.0)
-        assert raised(Z[:1], b[:1], np.ones(1, dtype=bool))[0] == pytest.approx(b[0] + AS_LONG_AGAIN)
+        np.testing.assert_allclose(np.exp(imputed(Z, b, np.ones(6, dtype=bool))), 20.0)
+        assert imputed(Z[:1], b[:1], np.ones(1, dtype=bool))[0] == pytest.approx(b[0] + AS_LONG_AGAIN)
 
-    def test_where_all_are_bounds_a_prior_level_is_believed(self):
+    def test_where_all_are_bounds_a_prior_intercept_is_believed(self):
         """A prior that says 0, worth some observations: bounds below say nothing new, bounds above raise it."""
         Z, everything = np.random.default_rng(0).random((6, 2)), np.ones(6, dtype=bool)
-        below = raised(Z, np.full(6, -2.0), everything, level_strength=5.0)
-        above = raised(Z, np.full(6, 1.0), everything, level_strength=5.0)
+        below = imputed(Z, np.full(6, -2.0), everything, intercept_strength=5.0)
+        above = imputed(Z, np.full(6, 1.0), everything, intercept_strength=5.0)
         assert np.all(np.abs(below) < 0.01)
         assert np.all((above > 1.0) & (above < 1.2))
 
-    def test_a_prior_level_and_one_complete_cost_hold_the_others(self):
+    def test_a_prior_intercept_and_one_complete_cost_hold_the_others(self):
         Z, b = np.random.default_rng(0).random((6, 2)), np.array([0.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-        t = raised(Z, b, b > 0.5, level_strength=5.0)
+        t = imputed(Z, b, b > 0.5, intercept_strength=5.0)
         assert np.all((t[1:] >= 1.0) & (t[1:] < 3.0))
 
-    def test_one_complete_cost_among_many_bounds_holds_the_level(self):
+    def test_one_complete_cost_among_many_bounds_holds_the_intercept(self):
         Z = np.linspace(0.0, 1.0, 11)[:, None]
         b = np.full(11, 3.0)
         b[0] = 0.0
-        t = raised(Z, b, b > 1.0)
+        t = imputed(Z, b, b > 1.0)
         assert np.all((t[1:] >= 3.0) & (t[1:] < 8.0))
 
     def test_a_choice_is_selected_with_all_its_options(self):
-        """Dummies of one parameter: the dear option was always cut short, and its level is learned from them."""
+        """Dummies of one parameter: the dear option was always cut short, and its intercept is learned from them."""
         rng = np.random.default_rng(5)
         option = rng.integers(0, 3, 40)
         Z = np.column_stack([rng.random(40), *(option == k for k in range(3))]).astype(float)
         full = np.array([0.0, 1.0, 4.0])[option] + 0.1 * rng.standard_normal(40)
-        t = raised(Z, np.minimum(full, 2.0), full > 2.0, [0, 1, 1, 1])
+        t = imputed(Z, np.minimum(full, 2.0), full > 2.0, [0, 1, 1, 1])
         assert np.all(t[option == 2] >= 2.0)
         np.testing.assert_array_equal(t[option != 2], full[option != 2])

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from farthing.errors import InvalidArgument
 from farthing.surrogates.cost import flops
 from farthing.surrogates.cost.flops import SHARE_STRENGTH, fit, phi_conv, phi_linear, phi_pool, phi_quad
-from farthing.surrogates.cost.lines import HUBER, student_spread
+from farthing.surrogates.cost.residuals import HUBER, student_spread
 
 
 def test_phi_quad_sums_products_of_neighbouring_layers():
@@ -136,7 +136,7 @@ def test_variance_is_that_of_the_errors_and_the_leverage():
     np.testing.assert_allclose(model.units * rows.mean(axis=0), np.exp(np.log(cost_of(Phi)).mean()))
 
 
-def test_without_features_the_level_is_known_as_a_mean_is():
+def test_without_features_the_intercept_is_known_as_a_mean_is():
     _, variance = fit(np.empty((25, 0)), np.full(25, 3.0)).predict(np.empty((1, 0)))
     expected = 3.0 * 0.3**2 / (3.0 + 24.0) * student_spread(25) * (1.0 + 1.0 / (25.0 + SHARE_STRENGTH))
     assert variance[0] == pytest.approx(expected)
@@ -178,7 +178,7 @@ def test_hostile_data_gives_finite_predictions(name):
 
 
 def test_features_that_do_not_count_are_refused():
-    with pytest.raises(InvalidArgument, match="not negative"):
+    with pytest.raises(InvalidArgument, match=r"cost_features: expected finite counts of at least 0, got -1\.0"):
         fit(np.array([[-1.0], [2.0]]), np.ones(2))
-    with pytest.raises(InvalidArgument, match="finite"):
+    with pytest.raises(InvalidArgument, match="cost_features: expected finite counts of at least 0, got nan"):
         flops.fit(np.array([[1.0]]), np.ones(1)).predict(np.array([[np.nan]]))

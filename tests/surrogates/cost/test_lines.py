@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import approx_fprime, minimize
-from scipy.stats import multivariate_t, norm, t
+from scipy.stats import t
 
-from farthing.surrogates.cost import lines as linear_cost
-from farthing.surrogates.cost.lines import (
-    BEYOND,
+from farthing.surrogates.cost import lines
+from farthing.surrogates.cost.lines import BEYOND, LinearCost, fit, fit_sizes, huber
+from farthing.surrogates.cost.residuals import (
     HUBER,
     KAPPA,
     NOISE_PRIOR,
     NOISE_STRENGTH,
-    RIDGE,
-    Evidence,
-    LinearCost,
-    fit,
-    fit_sizes,
-    huber,
-    huber_weights,
-    log_student,
-    residual_scale,
 )
+from farthing.surrogates.cost.selection import RIDGE
 
 ONES = [np.array([0]), np.array([1]), np.array([2])]
 
@@ -50,8 +40,8 @@ def model_of(Z: np.ndarray, b: np.ndarray, selected: tuple[int, ...] = (0, 1, 2)
 
 
 def test_the_fit_minimises_hubers_loss_and_the_ridge(monkeypatch):
-    monkeypatch.setattr(linear_cost, "TOLERANCE", 1e-13)
-    monkeypatch.setattr(linear_cost, "ITERATIONS", 500)
+    monkeypatch.setattr(lines, "TOLERANCE", 1e-13)
+    monkeypatch.setattr(lines, "ITERATIONS", 500)
     Z, b = drawn()
     model = model_of(Z, b)
     bound = HUBER * model.scale
@@ -64,31 +54,8 @@ def test_the_fit_minimises_hubers_loss_and_the_ridge(monkeypatch):
     best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).x
     assert (np.abs(model.residuals) > bound).sum() >= 3
     np.testing.assert_allclose(model.weights, best[1:], atol=1e-5)
-    np.testing.assert_allclose(model.level - model.centre @ model.weights, best[0], atol=1e-5)
+    np.testing.assert_allclose(model.intercept - model.centre @ model.weights, best[0], atol=1e-5)
     np.testing.assert_allclose(model.v, np.minimum(1.0, bound / np.abs(b - best[0] - Z @ best[1:])), atol=1e-5)
-
-
-def test_kappa_makes_the_scale_consistent():
-    """E[min(e^2, k |e|)] of a standard normal e."""
-    expected = quad(lambda e: min(e * e, HUBER * abs(e)) * norm.pdf(e), -12.0, 12.0, points=[-HUBER, HUBER])[0]
-    assert pytest.approx(expected, rel=1e-8) == KAPPA
-    rng = np.random.default_rng(0)
-    model = model_of(rng.random((20000, 3)), 0.7 * rng.standard_normal(20000))
-    assert model.scale == pytest.approx(0.7, rel=0.02)
-
-
-def test_the_scale_starts_at_its_prior_and_forgets_it():
-    n = 1000
-    assert residual_scale(0.0, 1) == pytest.approx(NOISE_PRIOR)
-    assert residual_scale(KAPPA * n * 4.0, n) == pytest.approx(2.0, rel=0.01)
-    expected = np.sqrt((NOISE_STRENGTH * NOISE_PRIOR**2 + 1.0 / KAPPA) / (NOISE_STRENGTH + 4.0))
-    assert residual_scale(1.0, 5) == pytest.approx(expected)
-
-
-def test_huber_weights_bound_the_pull_of_a_residual():
-    r = np.array([0.0, 0.1, -0.5, 3.0, -1e6])
-    pull = huber_weights(r, 0.4) * r
-    np.testing.assert_allclose(pull, np.clip(r, -HUBER * 0.4, HUBER * 0.4))
 
 
 def test_one_outlier_a_thousand_times_too_large_barely_moves_the_fit():
@@ -130,12 +97,12 @@ def test_leaving_one_out_is_refitting_without_it(n):
 
 
 def settled(model: LinearCost, Z: np.ndarray, b: np.ndarray) -> LinearCost:
-    """The same model with level, weights, scale and basis exactly those of its weights v."""
-    level, centre, weights, L, residuals, scale = linear_cost._weighted(Z[:, model.columns], b, model.v)
+    """The same model with intercept, weights, scale and basis exactly those of its weights v."""
+    intercept, centre, weights, L, residuals, scale = lines._weighted(Z[:, model.columns], b, model.v)
     half = np.linalg.solve(np.tril(L), (Z[:, model.columns] - centre).T).T
     basis = np.column_stack([np.full(len(b), model.v.sum() ** -0.5), half])
     return replace(
-        model, level=level, centre=centre, weights=weights, L=L, residuals=residuals, scale=scale, basis=basis
+        model, intercept=intercept, centre=centre, weights=weights, L=L, residuals=residuals, scale=scale, basis=basis
     )
 
 
@@ -189,55 +156,6 @@ def test_the_mean_bends_beyond_the_costs_seen_but_keeps_its_order():
     assert mean.max() <= b.max() + room
     assert mean.min() >= b.min() - room
     assert mean.max() > b.max() + 0.9 * room
-
-
-def test_evidence_is_the_student_density_of_the_costs():
-    """Up to a constant that all sets share: differences between sets are those of the marginal likelihood."""
-    rng = np.random.default_rng(2)
-    n = 6
-    Z = rng.random((n, 3))
-    b = 2.0 * Z[:, 1] + 0.3 * rng.standard_normal(n)
-    evidence = Evidence.of(Z, b, ONES, np.ones(n))
-    contrast = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:].T  # the level drops out
-    y = contrast @ b
-
-    def marginal(S: tuple[int, ...]) -> float:
-        A = contrast @ Z[:, S]
-        shape = NOISE_PRIOR**2 * (np.eye(n - 1) + A @ A.T / RIDGE)
-        return float(multivariate_t(np.zeros(n - 1), shape, df=NOISE_STRENGTH).logpdf(y))
-
-    sets = [S for k in (1, 2, 3) for S in itertools.combinations(range(3), k)]
-    ours = np.array([evidence(S) for S in sets])
-    theirs = np.array([marginal(S) for S in sets])
-    np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-9)
-
-
-def test_a_set_is_charged_for_how_many_there_are_of_its_size():
-    """The prior splits evenly among sizes, and within a size among its sets."""
-    rng = np.random.default_rng(6)
-    Z = rng.random((12, 5))
-    b = 2.0 * Z[:, 1] + 0.3 * rng.standard_normal(12)
-    models = fit_sizes(Z, b)
-    evidence = Evidence.of(Z, b, [np.array([j]) for j in range(5)], models[5].v)
-    for size, sets in ((1, 5), (2, 10), (3, 10), (5, 1)):
-        assert models[size].log_evidence == pytest.approx(evidence(models[size].selected) - np.log(sets))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_selection_finds_what_matters_a_choice_among_it(seed):
-    rng = np.random.default_rng(seed)
-    options = rng.integers(4, size=40)
-    Z = np.column_stack([rng.random((40, 3)), one_hot(options, 4), rng.random((40, 3))])
-    groups = [0, 1, 2, 3, 3, 3, 3, 4, 5, 6]
-    b = 4.0 * Z[:, 1] + np.array([0.0, 2.0, -2.0, 1.0])[options] - 1.5 * Z[:, 8] + 0.2 * rng.standard_normal(40)
-    models = fit_sizes(Z, b, groups)
-    assert set(models[3].selected) == {1, 3, 5}
-    assert models[3].selected[-1] == 5  # the weakest comes last
-    assert models[2].selected == models[3].selected[:2]
-    assert models[7].selected[:3] == models[3].selected
-    assert sorted(models[3].columns) == [1, 3, 4, 5, 6, 8]
-    assert models[3].log_evidence > max(models[1].log_evidence, models[2].log_evidence, models[7].log_evidence)
-    assert len(fit(Z, b, groups).selected) == 3
 
 
 def test_the_number_of_parameters_follows_the_leave_one_out_density():
@@ -303,8 +221,3 @@ def test_hostile_data_gives_finite_predictions_and_positive_variances(name):
             assert np.isfinite(part).all()
         assert (model.predict(P)[1] > 0.0).all()
         assert np.isfinite(model.log_evidence)
-
-
-def test_log_student_is_scipys():
-    r = np.linspace(-3.0, 3.0, 7)
-    np.testing.assert_allclose(log_student(r, np.full(7, 0.25), 4.5), t(4.5, 0.0, 0.5).logpdf(r))

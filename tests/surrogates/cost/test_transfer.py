@@ -18,19 +18,19 @@ def shape(X: np.ndarray) -> np.ndarray:
     return X @ SLOPES + 0.5 * np.sin(5.0 * X[:, 1])
 
 
-def tasks(levels, n: int = 25, seed: int = 0, noise: float = 0.05, drift: float = 0.0):
+def tasks(intercepts, n: int = 25, seed: int = 0, noise: float = 0.05, drift: float = 0.0):
     """Observations of several tasks of one shape; with `drift` each looks at another part of the space."""
     rng = np.random.default_rng(seed)
-    X = rng.random((len(levels) * n, 3))
-    task = np.repeat(np.arange(len(levels)), n)
-    X[:, 0] = (1.0 - drift) * X[:, 0] + drift * task / max(len(levels) - 1, 1)
-    return X, np.asarray(levels)[task] + shape(X) + noise * rng.standard_normal(len(X)), task
+    X = rng.random((len(intercepts) * n, 3))
+    task = np.repeat(np.arange(len(intercepts)), n)
+    X[:, 0] = (1.0 - drift) * X[:, 0] + drift * task / max(len(intercepts) - 1, 1)
+    return X, np.asarray(intercepts)[task] + shape(X) + noise * rng.standard_normal(len(X)), task
 
 
-def learned(levels, m: float | None = None, **options) -> Transferred:
-    """From tasks whose level is what they say of themselves, or who say nothing."""
-    X, b, task = tasks(levels, **options)
-    M = np.asarray(levels, dtype=float)[:, None] if m is not None else np.empty((len(levels), 0))
+def learned(intercepts, m: float | None = None, **options) -> Transferred:
+    """From tasks whose intercept is what they say of themselves, or who say nothing."""
+    X, b, task = tasks(intercepts, **options)
+    M = np.asarray(intercepts, dtype=float)[:, None] if m is not None else np.empty((len(intercepts), 0))
     return fit(X, b, task, GROUPS, RATIOS, M, np.array([] if m is None else [m]))
 
 
@@ -41,52 +41,52 @@ def rmse(model: CostModel, truth, seed: int = 99) -> float:
 
 @pytest.mark.parametrize("drift", [0.0, 0.7])
 @pytest.mark.parametrize("sizes", [(30, 30, 30), (40, 5, 12)])
-def test_levels_are_those_of_the_tasks_wherever_each_looked(drift, sizes):
-    """Up to one common number, which is the shape's. A mean per task would mistake the drift for a level."""
-    levels = np.array([-3.0, 0.5, 4.0])
-    X, b, task = tasks(levels, n=40, drift=drift)
+def test_intercepts_are_those_of_the_tasks_wherever_each_looked(drift, sizes):
+    """Up to one common number, which is the shape's. A mean per task would mistake the drift for an intercept."""
+    intercepts = np.array([-3.0, 0.5, 4.0])
+    X, b, task = tasks(intercepts, n=40, drift=drift)
     kept = np.concatenate([np.flatnonzero(task == i)[:size] for i, size in enumerate(sizes)])
-    found = transfer._levels(X[kept], b[kept], task[kept])
-    np.testing.assert_allclose(found - found.mean(), levels - levels.mean(), atol=0.25)
+    found = transfer._intercepts(X[kept], b[kept], task[kept])
+    np.testing.assert_allclose(found - found.mean(), intercepts - intercepts.mean(), atol=0.25)
 
 
-def test_one_odd_timing_does_not_move_a_level():
+def test_one_odd_timing_does_not_move_an_intercept():
     X, b, task = tasks([0.0, 1.0, 2.0])
     struck = b.copy()
     struck[30] += 8.0
-    assert np.abs(transfer._levels(X, struck, task) - transfer._levels(X, b, task)).max() < 0.15
+    assert np.abs(transfer._intercepts(X, struck, task) - transfer._intercepts(X, b, task)).max() < 0.15
 
 
 @pytest.mark.parametrize("new", [0.7, 2.5, 4.5])
-def test_what_a_task_is_like_gives_its_level(new):
-    levels = [0.0, 1.2, 2.1, 3.0, 4.2]
-    assert rmse(learned(levels, new), lambda P: new + shape(P)) < 0.25
+def test_what_a_task_is_like_gives_its_intercept(new):
+    intercepts = [0.0, 1.2, 2.1, 3.0, 4.2]
+    assert rmse(learned(intercepts, new), lambda P: new + shape(P)) < 0.25
 
 
 def test_a_task_that_says_nothing_is_expected_to_be_like_the_others():
-    levels = [0.0, 1.0, 2.0, 3.0]
-    model = learned(levels)
-    assert rmse(model, lambda P: np.mean(levels) + shape(P)) < 0.25
-    assert model.level_variance > 0.7 * np.var(levels)
-    assert learned(levels, 1.5).level_variance < 0.5 * model.level_variance
+    intercepts = [0.0, 1.0, 2.0, 3.0]
+    model = learned(intercepts)
+    assert rmse(model, lambda P: np.mean(intercepts) + shape(P)) < 0.25
+    assert model.intercept_variance > 0.7 * np.var(intercepts)
+    assert learned(intercepts, 1.5).intercept_variance < 0.5 * model.intercept_variance
 
 
-def test_beyond_the_tasks_the_level_goes_on_but_not_for_ever():
-    near, far, absurd = (learned([0.0, 1.0, 2.0, 3.0], m).level for m in (3.0, 5.0, 1000.0))
+def test_beyond_the_tasks_the_intercept_goes_on_but_not_for_ever():
+    near, far, absurd = (learned([0.0, 1.0, 2.0, 3.0], m).intercept for m in (3.0, 5.0, 1000.0))
     assert 1.0 < far - near < 2.2
     assert absurd - near < 8.0
 
 
-def test_variance_counts_the_level_and_the_misfit():
+def test_variance_counts_the_intercept_and_the_misfit():
     """Nine in ten of what new tasks cost is within the interval."""
     held = []
     for seed in range(25):
         rng = np.random.default_rng(1000 + seed)
-        levels = rng.normal(0.0, 1.0, 6)
-        X, b, task = tasks(levels[:5], n=15, seed=seed, noise=0.3)
+        intercepts = rng.normal(0.0, 1.0, 6)
+        X, b, task = tasks(intercepts[:5], n=15, seed=seed, noise=0.3)
         P = rng.random((20, 3))
         mean, variance = fit(X, b, task, GROUPS, RATIOS, np.empty((5, 0)), np.empty(0)).predict(P)
-        seen = levels[5] + shape(P) + 0.3 * rng.standard_normal(20)
+        seen = intercepts[5] + shape(P) + 0.3 * rng.standard_normal(20)
         held.append(np.abs(seen - mean) < 1.645 * np.sqrt(variance))
     assert 0.78 <= np.mean(held) <= 0.99
 
@@ -158,7 +158,7 @@ def mean_errors(prior: CostModel | None, truth, sizes) -> np.ndarray:
 
 
 def test_a_right_prior_helps_from_the_start():
-    """The level of the new task was never seen, its shape was."""
+    """The intercept of the new task was never seen, its shape was."""
     prior = learned([0.0, 1.0, 2.0, 3.0])
 
     def truth(P):
@@ -174,7 +174,7 @@ def test_a_right_prior_helps_from_the_start():
 @pytest.mark.parametrize(
     "truth",
     [
-        lambda P: 9.0 + shape(P),  # a level far from all that was seen
+        lambda P: 9.0 + shape(P),  # an intercept far from all that was seen
         lambda P: -5.0 - P @ SLOPES,  # the opposite slopes
         lambda P: 3.0 * P[:, 2],  # what mattered does not, and the reverse
     ],
@@ -197,8 +197,8 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("described", [True, False])
 def test_hostile_tasks_give_finite_predictions(name, described):
-    levels, n = HOSTILE[name]
-    model = learned(levels, 1.0 if described else None, n=n)
+    intercepts, n = HOSTILE[name]
+    model = learned(intercepts, 1.0 if described else None, n=n)
     P = np.random.default_rng(0).random((20, 3))
     assert all(np.isfinite(part).all() for part in model.predict_with_gradient(P))
     assert (model.predict(P)[1] > 0.0).all()
@@ -210,4 +210,4 @@ def test_what_is_the_same_for_all_tasks_says_nothing():
         fit(X, b, task, GROUPS, RATIOS, M, m)
         for M, m in ((np.ones((3, 1)), np.ones(1)), (np.empty((3, 0)), np.empty(0)))
     )
-    assert same.level == pytest.approx(none.level, abs=1e-6)
+    assert same.intercept == pytest.approx(none.intercept, abs=1e-6)

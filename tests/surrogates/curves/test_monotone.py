@@ -1,4 +1,4 @@
-"""Curves that fall: kernels and losses against finite differences, posteriors against dense formulas and rejection."""
+"""Curves that fall: posteriors against rejection sampling, and what a fit promises."""
 
 from __future__ import annotations
 
@@ -6,163 +6,21 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
-from farthing.surrogates.curves import gp as curve_gp
-from farthing.surrogates.curves import kernels as curve_kernels
-from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.gp import Hyperparameters, Loss, Probes
-from farthing.surrogates.curves.monotone import Curves, Paths
-from oracles import dense_gp
-
-T_MAX = 40.0
-PHI = {"decay": np.log([0.7, 0.2, 0.5]), "rbf": np.log([0.4, 0.5, 8.0])}
-every_kernel = pytest.mark.parametrize("kernel", ["decay", "rbf"])
-
-
-def k_t(kernel: str, s: float, t: float) -> float:
-    """Eq. (22) and Eq. (26), the latter with the square on the length-scale and in warped time."""
-    if kernel == "decay":
-        alpha, beta, w = np.exp(PHI[kernel])
-        return float(w + (s / beta + t / beta + 1.0) ** -alpha)
-    scale, w, c = np.exp(PHI[kernel])
-    h = (np.log1p(c * s) - np.log1p(c * t)) / np.log1p(c)
-    return float(w + np.exp(-0.5 * h * h / scale**2))
-
-
-def state(
-    seed: int = 0, runs: int = 8, f: int = 2, *, wrong: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Three points each of decaying curves, half of them short; `wrong`: curves that rise."""
-    rng = np.random.default_rng(seed)
-    R = rng.random((runs, f))
-    last = np.where(rng.random(runs) < 0.5, T_MAX, 8.0)
-    t = np.concatenate([[end / 4, end / 2, end] for end in last])
-    X = np.repeat(R, 3, axis=0)
-    y = 0.3 * X[:, 0] + (0.5 + X[:, -1]) * (1.0 + t / 3.0) ** -0.8 + 0.01 * rng.normal(size=len(t))
-    return X, t, -y if wrong else y
-
-
-def hyperparameters(kernel: str, log_noise: float = -5.0, f: int = 2) -> Hyperparameters:
-    return Hyperparameters(kernel, (-0.5,) * f, log_noise, tuple(PHI[kernel]))
+from farthing.surrogates.curves import monotone, unconstrained
+from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.paths import VIRTUAL_NOISE, Paths, draw
+from farthing.surrogates.curves.probes import Probes
+from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.curves.virtual_slopes import CARRIED, doubtful
+from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, state
 
 
 def curves_at(kernel: str, *, wrong: bool = False, seed: int = 0, runs: int = 8, log_noise: float = -5.0) -> Curves:
-    plain = curve_gp.at(*state(seed, runs, wrong=wrong), hyperparameters(kernel, log_noise), T_MAX)
+    plain = unconstrained.from_hyperparameters(
+        *state(seed, runs, wrong=wrong), hyperparameters(kernel, log_noise), T_MAX
+    )
     return monotone.constrained(plain, 1)
-
-
-# -- kernels -----------------------------------------------------------------------------------------------------------
-
-
-@every_kernel
-def test_kernel_derivatives_are_those_of_the_kernel(kernel: str) -> None:
-    """All four blocks by central differences: Eq. (28) as printed, without the square of t - t', would fail."""
-    s, t, e = np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.55]), 1e-4
-    values, slopes = (lambda u: np.zeros(len(u), dtype=np.intp)), (lambda u: np.ones(len(u), dtype=np.intp))
-
-    def block(ds, dt):
-        return curve_kernels.covariance(kernel, PHI[kernel], s, ds(s), t, dt(t))
-
-    def differences(by_s: bool, by_t: bool) -> np.ndarray:
-        def at(a: float, b: float) -> float:
-            pairs = [(p, q, p * q) for p in ((1, -1) if by_s else (1,)) for q in ((1, -1) if by_t else (1,))]
-            return sum(k_t(kernel, a + by_s * p * e, b + by_t * q * e) * sign for p, q, sign in pairs)
-
-        return np.array([[at(a, b) for b in t] for a in s]) / (2.0 * e) ** (by_s + by_t)
-
-    np.testing.assert_allclose(block(values, values), differences(False, False), rtol=1e-12)
-    np.testing.assert_allclose(block(slopes, values), differences(True, False), rtol=1e-5)
-    np.testing.assert_allclose(block(values, slopes), differences(False, True), rtol=1e-5)
-    np.testing.assert_allclose(block(slopes, slopes), differences(True, True), rtol=1e-4, atol=1e-6)
-
-
-@every_kernel
-def test_variances_are_the_diagonal_of_covariances(kernel: str) -> None:
-    t, order = np.array([0.0, 0.3, 1.0, 0.2]), np.array([0, 1, 0, 1])
-    whole = curve_kernels.covariance(kernel, PHI[kernel], t, order, t, order)
-    np.testing.assert_allclose(curve_kernels.variance(kernel, PHI[kernel], t, order), np.diag(whole), rtol=1e-12)
-
-
-@every_kernel
-def test_virtual_slopes_are_close_enough(kernel: str) -> None:
-    """Two for decay; for rbf less than a length-scale apart even at the shortest one allowed."""
-    for log_scale in (curve_kernels.BOUNDS["rbf"][0][0], 0.0, 1.0):
-        phi = np.array([log_scale, 0.0, 2.0])
-        places = curve_kernels.virtual_times(kernel, phi)
-        assert places[-1] == pytest.approx(1.0)
-        if kernel == "decay":
-            assert len(places) == 2
-        else:
-            assert np.diff(curve_kernels.warped(np.exp(2.0), places)[0]).max() < np.exp(log_scale)
-
-
-# -- the unconstrained process -----------------------------------------------------------------------------------------
-
-
-@every_kernel
-def test_the_loss_is_the_marginal_likelihood_and_its_gradient_agrees_with_differences(kernel: str) -> None:
-    X, t, y = state()
-    y = (y - y.mean()) / y.std()
-    loss = Loss(X, t / T_MAX, y, np.array([0, 1]), 2, kernel)
-    theta = hyperparameters(kernel).theta + 0.1
-    value, gradient = loss(theta)
-    step = 1e-5 * np.eye(len(theta))
-    np.testing.assert_allclose(gradient, [(loss(theta + e)[0] - loss(theta - e)[0]) / 2e-5 for e in step], atol=1e-5)
-
-    def dense(theta: np.ndarray) -> float:
-        """-log density at the best mean and variance, and the priors, less what does not depend on theta."""
-        model = curve_gp.at(X, t, y, Hyperparameters(kernel, tuple(theta[:2]), theta[2], tuple(theta[3:])), T_MAX)
-        K = model.prior(Probes.values(X, t / T_MAX), Probes.values(X, t / T_MAX)) + np.exp(theta[2]) * np.eye(len(y))
-        density = multivariate_normal(np.full(len(y), model.mean), model.variance * K).logpdf(y)
-        z = (theta - loss.prior_mean) / loss.prior_sd
-        # the prior on the variance: one observation at the variance of y, 1
-        return -density + 0.5 * np.log(model.variance) + 0.5 / model.variance + 0.5 * float(z @ z)
-
-    other = theta + 0.3
-    assert value - loss(other)[0] == pytest.approx(dense(theta) - dense(other), abs=1e-6)
-
-
-@every_kernel
-def test_plain_predictions_are_the_dense_formulas(kernel: str) -> None:
-    X, t, y = state()
-    plain = curve_gp.at(X, t, y, hyperparameters(kernel), T_MAX)
-    X_new, t_new = np.random.default_rng(1).random((4, 2)), np.array([0.0, 5.0, 20.0, 40.0])
-
-    def K(A, a, B, b):
-        over_t = np.array([[k_t(kernel, s / T_MAX, u / T_MAX) for u in b] for s in a])
-        return plain.variance * dense_gp.kernel(A, B, np.exp([-0.5, -0.5])) * over_t
-
-    inverse = np.linalg.inv(K(X, t, X, t) + plain.noise * np.eye(len(t)))
-    cross = K(X_new, t_new, X, t)
-    mean, covariance = plain.covariance(X_new, t_new)
-    np.testing.assert_allclose(mean, plain.mean + cross @ inverse @ (y - plain.mean), rtol=1e-8)
-    np.testing.assert_allclose(covariance, K(X_new, t_new, X_new, t_new) - cross @ inverse @ cross.T, atol=1e-9)
-    np.testing.assert_allclose(plain.predict(X_new, t_new)[1], np.diag(covariance), rtol=1e-6)
-
-
-@every_kernel
-def test_slopes_are_the_derivatives_of_the_mean(kernel: str) -> None:
-    plain = curve_gp.at(*state(), hyperparameters(kernel), T_MAX)
-    x, t = np.full((3, 2), 0.4), np.array([0.2, 0.5, 0.8])
-    slope = plain.moments(Probes(x, t, np.ones(3, dtype=np.intp)))[0]
-    up, down = (plain.predict(x, (t + e) * T_MAX)[0] for e in (1e-5, -1e-5))
-    np.testing.assert_allclose(slope, (up - down) / 2e-5, rtol=1e-5, atol=1e-7)
-
-
-@every_kernel
-def test_conditioning_is_refitting_with_the_same_hyperparameters(kernel: str) -> None:
-    X, t, y = state()
-    whole = curve_gp.at(X, t, y, hyperparameters(kernel), T_MAX)
-    grown = curve_gp.at(X[:-4], t[:-4], y[:-4], hyperparameters(kernel), T_MAX).condition(X[-4:], t[-4:], y[-4:])
-    np.testing.assert_allclose(grown.L @ grown.L.T, whole.L @ whole.L.T, atol=1e-10)
-    asked = np.full((1, 2), 0.3), np.array([T_MAX])
-    k = whole.cross(Probes.values(asked[0], asked[1] / T_MAX))[0]
-    expected = grown.mean + k @ np.linalg.solve(whole.L @ whole.L.T, y - grown.mean)
-    assert grown.predict(*asked)[0][0] == pytest.approx(expected, rel=1e-8)
-
-
-# -- the constraint ----------------------------------------------------------------------------------------------------
 
 
 def brute_force(curves: Curves, x: np.ndarray, t: float, rng: np.random.Generator) -> np.ndarray:
@@ -178,10 +36,10 @@ def brute_force(curves: Curves, x: np.ndarray, t: float, rng: np.random.Generato
 def few(kernel: str) -> Curves:
     """Noisy observations and few doubtful slopes, so that rejection still finds something."""
     X, t, y = state(3, 4)
-    plain = curve_gp.at(
+    plain = unconstrained.from_hyperparameters(
         X, t, y + 0.2 * np.random.default_rng(0).normal(size=len(y)), hyperparameters(kernel, -1.0), T_MAX
     )
-    return Curves(plain, monotone.draw(plain, monotone.doubtful(plain, 2), 1, 4096))
+    return Curves(plain, draw(plain, doubtful(plain, 2), 1, 4096))
 
 
 @every_kernel
@@ -247,8 +105,8 @@ def test_every_drawn_slope_falls_even_where_the_data_rise(kernel: str) -> None:
             spread = np.sqrt(
                 curves.plain.variance * curves.plain.prior_variance(Probes.slopes(x[None], curves.paths.places))
             )
-            assert np.all(mean <= 3.0 * np.sqrt(monotone.VIRTUAL_NOISE) * spread)  # the noise of virtual slopes
-    assert curves.log_probability < np.log(1e-3)  # rising data are improbable
+            assert np.all(mean <= 3.0 * np.sqrt(VIRTUAL_NOISE) * spread)  # the noise of virtual slopes
+    assert curves.paths.log_probability < np.log(1e-3)  # rising data are improbable
 
 
 @every_kernel
@@ -267,10 +125,12 @@ def test_a_constraint_that_cannot_bind_changes_nothing() -> None:
     """Curves seen to fall steeply at both virtual places: no slope is doubtful, and predictions are the plain ones."""
     t = np.tile(np.linspace(0.0, T_MAX, 9), 2)
     X = np.repeat([[0.2, 0.2], [0.6, 0.7]], 9, axis=0)
-    plain = curve_gp.at(X, t, 1.0 - t / T_MAX + 0.1 * X[:, 0], hyperparameters("decay", -9.0), T_MAX)
+    plain = unconstrained.from_hyperparameters(
+        X, t, 1.0 - t / T_MAX + 0.1 * X[:, 0], hyperparameters("decay", -9.0), T_MAX
+    )
     curves = monotone.constrained(plain, 0)
     assert len(curves.paths.carried) == 0
-    assert curves.log_probability == 0.0
+    assert curves.paths.log_probability == 0.0
     for ours, theirs in zip(curves.predict(X, t), plain.predict(X, t), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=1e-6)
     np.testing.assert_allclose(curves.predict(X, t)[0], plain.predict(X, t)[0], atol=1e-4)
@@ -284,18 +144,15 @@ def test_the_probability_of_the_constraint_is_a_box_probability(kernel: str) -> 
     mean, V = curves.plain.whitened(carried)
     K = curves.plain.variance * (curves.plain.prior(carried, carried) - V.T @ V)
     share = np.all(rng.multivariate_normal(mean, K, size=200_000) <= 0.0, axis=1).mean()
-    assert np.exp(curves.log_probability) == pytest.approx(share, rel=0.05)
+    assert np.exp(curves.paths.log_probability) == pytest.approx(share, rel=0.05)
 
 
 @every_kernel
 def test_at_most_forty_slopes_are_held(kernel: str) -> None:
     curves = curves_at(kernel, wrong=True, runs=30)
-    assert len(curves.paths.carried) <= monotone.CARRIED
+    assert len(curves.paths.carried) <= CARRIED
     X = np.random.default_rng(0).random((30, 2))
     assert curves.sample(X, np.full(30, T_MAX), 20, np.random.default_rng(0)).shape == (20, 30)
-
-
-# -- fits --------------------------------------------------------------------------------------------------------------
 
 
 @every_kernel

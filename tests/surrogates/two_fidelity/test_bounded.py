@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from farthing.surrogates import gp
-from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Data, GaussianGP, Loss, best_theta, process
+from farthing.surrogates import gp, likelihood
+from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Loss, Observations, best_theta
+from farthing.surrogates.two_fidelity.processes import GaussianGP, process
 from oracles import dense_gp
 
 INF = np.inf
@@ -25,16 +26,16 @@ DENSE = {"matern52": dense_gp.kernel, "gaussian": gaussian}
 every_kernel = pytest.mark.parametrize("kernel", ["matern52", "gaussian"])
 
 
-def data(bounds=(-INF, INF), *, rho: float | None = 1.0, imputed: bool = False, boxed: int = BOXED) -> Data:
+def data(bounds=(-INF, INF), *, rho: float | None = 1.0, imputed: bool = False, boxed: int = BOXED) -> Observations:
     rng = np.random.default_rng(0)
     X, low = rng.random((N, 3)), rng.normal(size=N)
     d = -0.9 + 0.5 * np.sin(3.0 * X[:, 0])  # in (-0.9, -0.4)
     extra = np.zeros((N, N))
     extra[boxed:, boxed:] = 0.02 + 0.1 * np.eye(N - boxed)
-    return Data(X, low + d, low, np.array([0, 1, 1]), rho, bounds, boxed, extra if imputed else None)
+    return Observations(X, low + d, low, np.array([0, 1, 1]), rho, bounds, boxed, extra if imputed else None)
 
 
-def dense_covariance(case: Data, theta: np.ndarray, kernel: str) -> np.ndarray:
+def dense_covariance(case: Observations, theta: np.ndarray, kernel: str) -> np.ndarray:
     scales = np.exp(theta[:2])[case.groups]
     C = np.exp(theta[4]) * (DENSE[kernel](case.X, case.X, scales) + np.exp(theta[2]) * np.eye(len(case.y)))
     return C if case.extra is None else C + case.extra
@@ -43,7 +44,7 @@ def dense_covariance(case: Data, theta: np.ndarray, kernel: str) -> np.ndarray:
 def priors(theta: np.ndarray, bounded: bool) -> float:
     """Scales, noise, variance (less its constant) and, between bounds, the mean."""
     scales = ((theta[:2] - np.sqrt(2.0) - np.log(2.0) / 2.0) ** 2).sum() / 6.0
-    noise = (theta[2] - gp.LOG_NOISE_MEAN) ** 2 / (2.0 * gp.LOG_NOISE_SD**2)
+    noise = (theta[2] - likelihood.LOG_NOISE_MEAN) ** 2 / (2.0 * likelihood.LOG_NOISE_SD**2)
     variance = 0.5 * (theta[4] + np.exp(-theta[4]))
     return float(scales + noise + variance + bounded * theta[3] ** 2 / (2.0 * MEAN_SD**2))
 
@@ -79,7 +80,7 @@ def test_both_levels_split_the_density_of_the_whole(kernel):
     C_e = 1.3 * (DENSE[kernel](X, X, np.array([0.5, 0.8])) + 0.01 * np.eye(7))
     theta = np.array([-0.2, 0.3, -3.0, -0.6, -0.8])
     n = 4  # the first four were completed
-    case = Data(X[:n], np.zeros(n), np.zeros(n), np.arange(2), rho, (-2.0, 0.5), n, np.zeros((n, n)))
+    case = Observations(X[:n], np.zeros(n), np.zeros(n), np.arange(2), rho, (-2.0, 0.5), n, np.zeros((n, n)))
     C_d = dense_covariance(case, theta, kernel)
     y_e = rng.multivariate_normal(np.full(7, 2.0), C_e)
     d = rng.uniform(-1.5, 0.2, n)
@@ -125,7 +126,7 @@ def test_without_bounds_the_loss_is_that_of_a_plain_process():
     """The same value as in `gp`, but for the constant its closed form leaves out."""
     case = data(rho=0.0)
     z = dense_gp.standardised(case.y)
-    ours, theirs = Loss(replace(case, y=z)), gp.Loss(case.X, z, case.groups, 2)
+    ours, theirs = Loss(replace(case, y=z)), likelihood.Loss(case.X, z, case.groups, 2)
     thetas = [np.array([0.2, -0.5, -6.0]), np.array([1.0, 0.3, -2.0]), np.array([-1.0, 2.0, 0.5])]
     gaps = [ours(theta)[0] - theirs(theta)[0] for theta in thetas]
     assert gaps == pytest.approx([gaps[0]] * 3, abs=1e-9)
@@ -136,9 +137,9 @@ def test_without_bounds_the_loss_is_that_of_a_plain_process():
 def test_closed_forms_are_where_the_open_loss_is_least():
     """Mean and variance of the closed form have no slope in the loss that leaves them open."""
     closed = data(rho=0.8)
-    level = Loss(closed).level(THETA[:3])
+    parts = Loss(closed).profiled(THETA[:3])
     opened = replace(closed, extra=np.zeros((N, N)))
-    gradient = Loss(opened)(np.append(THETA[:3], [level.mean, np.log(level.variance)]))[1]
+    gradient = Loss(opened)(np.append(THETA[:3], [parts.mean, np.log(parts.variance)]))[1]
     np.testing.assert_allclose(gradient[3:], 0.0, atol=1e-7)
 
 
@@ -147,16 +148,16 @@ def test_a_free_factor_is_the_best_of_all(bounds):
     case = data(bounds, rho=None)
     theta = THETA[:3] if case.has_closed_forms else THETA
     loss = Loss(case)
-    best = loss.level(theta).rho
+    best = loss.profiled(theta).rho
     for other in (best - 0.01, best + 0.01):
         assert Loss(replace(case, rho=other))(theta)[0] > loss(theta)[0]
 
 
 def test_a_free_factor_stays_in_its_range():
-    best = Loss(data((-1.0, 0.0), rho=None)).level(THETA).rho
+    best = Loss(data((-1.0, 0.0), rho=None)).profiled(THETA).rho
     for ends in ((best + 0.1, best + 0.2), (best - 0.2, best - 0.1)):
         case = replace(data((-1.0, 0.0), rho=None), factors=ends)
-        assert Loss(case).level(THETA).rho == min(ends, key=lambda end: abs(end - best))
+        assert Loss(case).profiled(THETA).rho == min(ends, key=lambda end: abs(end - best))
 
 
 def test_bounds_far_away_change_nothing():

@@ -14,11 +14,11 @@ from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array, Ints
 from farthing.policies.candidates import ANCHORS
 from farthing.space import Space
-from farthing.surrogates.curves import kernels as curve_kernels
-from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.gp import Hyperparameters
-from farthing.surrogates.curves.kernels import TimeKernel
-from farthing.surrogates.curves.monotone import Curves, Paths
+from farthing.surrogates.curves import monotone, time_kernels
+from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.paths import Paths
+from farthing.surrogates.curves.time_kernels import TimeKernel
+from farthing.surrogates.curves.unconstrained import Hyperparameters
 from farthing.surrogates.outputs import Warp
 
 CurvePoints: TypeAlias = Literal["variance", "last"]
@@ -71,7 +71,7 @@ class TrainingCurves:
         y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trained, steps, strict=True)])
         model = monotone.fit(
             np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), warp(y),
-            space.groups, t_max=float(t_max), kernel=options.kernel, warm=warm, rng=rng, watched=options.monotone,
+            space.groups, t_max=float(t_max), kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone,
         )  # fmt: skip
         eps = options.eps if options.eps is not None else GAP_SHARE * float(np.median(ends) - ends.min())
         order = np.argsort(ends, kind="stable")[:ANCHORS]
@@ -109,10 +109,10 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
     if options.points == "last" or length == 1:
         return np.array([length], dtype=np.intp)
     known = warm is not None and warm.kernel == options.kernel
-    phi = np.array(warm.time if warm is not None and known else curve_kernels.PRIOR_MEAN[options.kernel])
+    phi = np.array(warm.time if warm is not None and known else time_kernels.PRIOR_MEAN[options.kernel])
     t = np.arange(1, length + 1) / t_max
     value = np.zeros(length, dtype=np.intp)
-    K = curve_kernels.covariance(options.kernel, phi, t, value, t, value)
+    K = time_kernels.covariance(options.kernel, phi, t, value, t, value)
     chosen = [length - 1]
     while len(chosen) < min(POINTS, length):
         among = K[np.ix_(chosen, chosen)] + JITTER * K[0, 0] * np.eye(len(chosen))

@@ -25,7 +25,8 @@ from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
-from farthing.surrogates.curves.monotone import Mixture, Paths
+from farthing.surrogates.curves.mixture import Mixture
+from farthing.surrogates.curves.paths import Paths
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
 

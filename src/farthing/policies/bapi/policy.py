@@ -36,7 +36,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import next_of_design
 from farthing.space import Space
-from farthing.surrogates.curves.kernels import TimeKernel
+from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.trial import Decision, Proposal
 
 OVERRUN = 1.25  # times its predicted cost, at which a run is paused and planned again: beyond the usual error

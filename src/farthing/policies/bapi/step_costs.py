@@ -11,8 +11,7 @@ from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import gp
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import log_cost
+from farthing.surrogates.cost import choice, log_cost
 
 StepCostModel: TypeAlias = Literal["lines", "process"]
 
@@ -38,7 +37,7 @@ class StepCosts:
         if kind == "process":
             return cls(LinearInSteps.of(X, slopes, space), {})
         b = log_cost.logs(slopes)
-        chosen = cost_choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"))
+        chosen = choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"))
         return cls(chosen.model, {"step_cost": chosen.state})
 
     def log_per_step(self, X: Array) -> Array:

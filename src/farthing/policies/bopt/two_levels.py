@@ -16,10 +16,9 @@ from farthing.history import units
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt.training_run import TrainingRun, ValueIs
 from farthing.space import Space
-from farthing.surrogates.cost import choice as cost_choice
-from farthing.surrogates.cost import log_cost
+from farthing.surrogates import two_fidelity
+from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.cost.log_cost import CostModel
-from farthing.surrogates.two_fidelity import model as two_fidelity
 
 SurrogateKind: TypeAlias = Literal["tgp", "dgp"]
 BiasKind: TypeAlias = Literal["truncated", "lognormal"]
@@ -105,7 +104,7 @@ class TwoLevels:
         if not known:
             return None
         b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
-        return cost_choice.choose(self.features(known), b, self.space.groups, self.space.ratios).model
+        return choice.choose(self.features(known), b, self.space.groups, self.space.ratios).model
 
     @property
     def target(self) -> float:

@@ -1,4 +1,4 @@
-"""Log costs of which some are only bounds, each bound raised to what the other evaluations make of it.
+"""Log costs of which some are only lower bounds, each replaced by what the other evaluations suggest.
 
 Symbols and shapes
     Z        (n, f)  features in the unit cube, sizes as logs;  groups (f,) the parameter each column belongs to
@@ -6,15 +6,15 @@ Symbols and shapes
     t        (n,)    log costs as the models will see them: b where it is complete, at least b where it is a bound
     m, s             the line through t and the standard deviation around it
 
-A bound is replaced by what is expected above it, and the line follows (Buckley and James 1979, "Linear regression with
-censored data", with normal errors, for which this is the EM algorithm of Tobin's model):
+A bound is replaced by the expected cost above it, and the line is fitted again (Buckley and James 1979, "Linear
+regression with censored data", with normal errors, for which this is the EM algorithm of Tobin's model):
 
     t_i = E[b_i | b_i >= bound_i],   b_i ~ N(m(z_i), s^2),      s^2 = s_line^2 + sum_i Var[b_i | b_i >= bound_i] / nu
 
-The line is the low-variance one of `linear_cost`, with its selection of parameters and its nu degrees of freedom. To
-put expected values in the place of bounds makes residuals too small: the second term of s^2 gives back what is missing.
-Where nothing is complete there is no scale to learn, and any level above the bounds is as likely: what lasted so long
-is then expected to last as long again; with a prior, what that expects above the bound.
+The line is the low-variance one of `lines`, with its selection of parameters and its nu degrees of freedom. Replacing
+bounds by expected values makes residuals too small; the second term of s^2 corrects for it. If no evaluation is
+complete there is no scale to learn, and any intercept above the bounds is as likely as another: the cost is then taken
+to be twice the bound. With a prior, it is what the prior expects above the bound.
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ import numpy as np
 
 from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.truncated import interval_moments
-from farthing.surrogates.cost import lines as linear_cost
+from farthing.surrogates.cost import lines
+from farthing.surrogates.cost.residuals import NOISE_PRIOR
 
-AS_LONG_AGAIN = float(np.log(2.0))
-ITERATIONS, TOLERANCE = 20, 0.01  # of log cost: far below what a line knows
+AS_LONG_AGAIN = float(np.log(2.0))  # an evaluation cut short with nothing to compare it with takes twice as long
+ITERATIONS, TOLERANCE = 20, 0.01  # of log cost: far below the accuracy of a line
 
 
-def raised(
-    Z: Array, b: Array, bound: Mask, groups: Sequence[int] | Ints | None = None, level_strength: float = 0.0
+def imputed(
+    Z: Array, b: Array, bound: Mask, groups: Sequence[int] | Ints | None = None, intercept_strength: float = 0.0
 ) -> Array:
-    """t (n,); b itself where nothing is a bound. A level of 0 counts as `level_strength` observations.
+    """t (n,); b itself if nothing is a bound. An intercept of 0 counts as `intercept_strength` observations.
 
     >>> Z = np.linspace(0.0, 1.0, 11)[:, None]
     >>> b = np.minimum(4.0 * Z[:, 0], 3.0)  # cut short at 3
-    >>> raised(Z, b, b >= 3.0).round(1).tolist()
+    >>> imputed(Z, b, b >= 3.0).round(1).tolist()
     [0.0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.4, 2.8, 3.3, 3.6, 3.9]
     """
     if not bound.any():
         return b
     if bound.all():
-        return _unlearned(b, level_strength)
+        return _unlearned(b, intercept_strength)
     t, hidden = b, 0.0
     for _ in range(ITERATIONS):
-        line = _line(Z, t, groups, level_strength)
+        line = _line(Z, t, groups, intercept_strength)
         spread = line.scale**2 + hidden / line.freedom
         above = interval_moments(line.mean_at(Z[bound]), np.full(int(bound.sum()), spread), b[bound], np.inf)
         before, t, hidden = t, _with(b, bound, above.mean), float(above.variance.sum())
@@ -56,18 +57,18 @@ def raised(
     return t
 
 
-def _unlearned(b: Array, level_strength: float) -> Array:
-    if level_strength == 0.0:
+def _unlearned(b: Array, intercept_strength: float) -> Array:
+    if intercept_strength == 0.0:
         return np.asarray(b + AS_LONG_AGAIN)
-    spread = np.full(len(b), linear_cost.NOISE_PRIOR**2 * (1.0 + 1.0 / level_strength))
+    spread = np.full(len(b), NOISE_PRIOR**2 * (1.0 + 1.0 / intercept_strength))
     return interval_moments(np.zeros(len(b)), spread, b, np.inf).mean
 
 
-def _line(Z: Array, t: Array, groups: Sequence[int] | Ints | None, level_strength: float) -> linear_cost.LinearCost:
+def _line(Z: Array, t: Array, groups: Sequence[int] | Ints | None, intercept_strength: float) -> lines.LinearCost:
     """The line whose number of parameters predicts each log cost best from the others."""
-    if level_strength == 0.0:
-        return linear_cost.fit(Z, t, groups)
-    models = linear_cost.fit_sizes(Z, t, groups, (0, *linear_cost.SIZES), level_strength)
+    if intercept_strength == 0.0:
+        return lines.fit(Z, t, groups)
+    models = lines.fit_sizes(Z, t, groups, (0, *lines.SIZES), intercept_strength)
     return max(models.values(), key=lambda model: float(model.log_densities().sum()) if len(t) > 1 else 0.0)
 
 

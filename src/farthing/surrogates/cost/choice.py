@@ -6,54 +6,46 @@ Symbols and shapes
     a (k,)             prior weights, summing to 1;  w (k,) the weights
 
 Candidates: lines in the 1, 2, 3 most significant parameters and in all; from PROCESSES_FROM observations on also a
-Gaussian process (gp), one on what the line in all parameters leaves (gp-lv), and one on the three most significant
-parameters (gp-selected). One winner of the leave-one-out density flickers and, with a dozen observations, is often a
-process that is far too sure of itself; the average is more accurate than its best member (Yao et al. 2018, "Using
-Stacking to Average Bayesian Predictive Distributions"). The weights are the fixed point of
+Gaussian process (gp), one on the residuals of the line in all parameters (gp-lv), and one on the three most significant
+parameters (gp-selected). Picking one winner by leave-one-out density is unstable and, with a dozen observations, often
+picks a process that is far too sure of itself; the average is more accurate than its best member (Yao et al. 2018,
+"Using Stacking to Average Bayesian Predictive Distributions"). The weights are the fixed point of
 
     w_m = (t a_m + sum_i w_m exp(D_im) / sum_l w_l exp(D_il)) / (t + n)
 
-which climbs sum_i log sum_m w_m exp(D_im) + t sum_m a_m log w_m; the prior's strength t fades once there is data enough
-to tell a process that is right from lines that are nearly so. Among lines a follows the evidence, which needs fewer
-observations than leaving one out; processes have fixed parts. Weights below LEAST_WEIGHT are dropped. The average has
+which climbs sum_i log sum_m w_m exp(D_im) + t sum_m a_m log w_m. The strength t of the prior fades once there is enough
+data to tell a process that is right from lines that are nearly right. Among lines a follows the evidence, which needs
+fewer observations than leaving one out; processes have fixed shares. Weights below LEAST_WEIGHT are dropped. The
+average has
 
     mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
 
-Time. From LONE_PROCESS_FROM observations on, the average holds one process, the heaviest at the last contest: every
-prediction pays for each. Contests among all are held when the data has grown by 10 % and the scores of the others stay
-as they were meanwhile. Hyperparameters are searched for again when the data has grown by 10 %, those of the heaviest
-process by 2 %, from several starts when it has doubled; in between a process takes in new observations with those it
-has. `state` holds all that the next call needs to go on from here.
+`refits` says when each process is fitted again. `state` holds all that the next call needs to continue from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates import gp
-from farthing.surrogates.cost import lines as linear_cost
-from farthing.surrogates.cost import log_cost
-from farthing.surrogates.cost.lines import LinearCost
+from farthing.surrogates.cost.combined import Average, Corrected
+from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
 from farthing.surrogates.cost.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
+from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, Refits
 
-PROCESSES_FROM = 8
-SELECTED = 3  # parameters of gp-selected
-PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and from how many on it falls as 1 / n
-PROCESS_PARTS = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior; the lines share 1
-OWN_PART = 1.0  # of a model that the user knows to count what the program does
-LEAST_PART = 0.02  # of each line
-LEAST_WEIGHT = 0.05
-STACKING_STEPS = 20
-LONE_PROCESS_FROM = 50
-GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0
-WORDS = {
+PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and the n from which it falls as 1 / n
+PROCESS_SHARES = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior, where the lines together have 1
+OWN_SHARE = 1.0  # of a model that counts what the program does: as much as all lines together
+LEAST_SHARE = 0.02  # of each line, however small its evidence
+LEAST_WEIGHT = 0.05  # a model below it changes the average little and costs as much to predict
+STACKING_STEPS = 20  # of the fixed point, whose first steps go most of the way
+TITLES = {
     "linear": "a line in all parameters",
-    "linear-0": "a level",
+    "linear-0": "a constant",
     "linear-1": "a line in 1 parameter",
     "linear-2": "a line in 2 parameters",
     "linear-3": "a line in 3 parameters",
@@ -64,74 +56,15 @@ WORDS = {
 }
 
 
-class Own(CostModel, Protocol):
-    """A further candidate, of X itself and of the whole log cost: what the user counts."""
+class UserCostModel(CostModel, Protocol):
+    """A further candidate, a model of the whole log cost at X itself: the features that the user counts."""
 
     def log_densities(self) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Average(CostModel):
-    """A mixture of models, as one of its mean and variance."""
-
-    models: tuple[CostModel, ...]
-    weights: Array  # (k,), sum 1
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f)."""
-        means, variances = (np.array(part) for part in zip(*(model.predict(X) for model in self.models), strict=True))
-        mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        parts = zip(*(model.predict_with_gradient(X) for model in self.models), strict=True)
-        means, variances, mean_slopes, variance_slopes = (np.array(part) for part in parts)  # (k, m) and (k, m, f)
-        w, mean = self.weights, self.weights @ means
-        apart = means - mean
-        slope = np.tensordot(w, mean_slopes, 1)
-        spread = np.tensordot(w, variance_slopes + 2.0 * apart[:, :, None] * mean_slopes, 1)  # sum w apart = 0
-        return mean, w @ (variances + apart**2), slope, spread
-
-    def mean_at(self, X: Array) -> Array:
-        return np.asarray(self.weights @ np.array([model.mean_at(X) for model in self.models]))
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        parts = zip(*(model.mean_with_gradient(X) for model in self.models), strict=True)
-        means, slopes = (np.array(part) for part in parts)
-        return self.weights @ means, np.tensordot(self.weights, slopes, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected(CostModel):
-    """A prior mean, and a model of what the observations make of it."""
-
-    prior: CostModel
-    correction: CostModel
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f): what is not known is the correction."""
-        mean, variance = self.correction.predict(X)
-        return self.prior.mean_at(X) + mean, variance
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        mean, variance, mean_slope, variance_slope = self.correction.predict_with_gradient(X)
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        return prior + mean, variance, prior_slope + mean_slope, variance_slope
-
-    def mean_at(self, X: Array) -> Array:
-        return self.prior.mean_at(X) + self.correction.mean_at(X)
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        mean, slope = self.correction.mean_with_gradient(X)
-        return prior + mean, prior_slope + slope
-
-
-@dataclass(frozen=True, eq=False)
 class Chosen:
-    """What to believe about log cost, and why."""
+    """The average of cost models, and why it is what it is."""
 
     model: CostModel
     name: str  # of the heaviest candidate
@@ -150,14 +83,14 @@ def choose(
     stored: Mapping[str, Any] | None = None,
     *,
     prior: CostModel | None = None,
-    level_strength: float = 0.0,
-    own: Own | None = None,
+    intercept_strength: float = 0.0,
+    own: UserCostModel | None = None,
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
 
-    With a `prior` the candidates are models of what it leaves, a level alone among them: where its shape is right there
-    is nothing else to learn. Its own level counts as `level_strength` observations. A candidate of the user's `own`
-    competes with them.
+    With a `prior` the candidates are models of its residuals, a constant among them: if the prior has the right shape,
+    there is nothing else to learn. Its own intercept counts as `intercept_strength` observations. `own` is a candidate
+    of the user that competes with them.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -168,8 +101,8 @@ def choose(
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
         b = b - prior.mean_at(X)
-    lines = _lines(Z, b, owners, linear_cost.SIZES if prior is None else (0, *linear_cost.SIZES), level_strength)
-    fits = _Fits(Z, b, owners, lines["linear"], stored or {})
+    lines = _lines(Z, b, owners, SIZES if prior is None else (0, *SIZES), intercept_strength)
+    fits = Refits(Z, b, owners, lines["linear"], stored or {})
     processes = {name: fits.process(name) for name in fits.competing()}
     weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
@@ -180,16 +113,16 @@ def choose(
     kept = _kept(weights)
     return Chosen(
         model=_average({**lines, **processes}, kept, features, prior, own), name=next(iter(kept)), weights=kept,
-        scores=state["scores"], significant=lines["linear"].selected, reason=_said(kept),
+        scores=state["scores"], significant=lines["linear"].selected, reason=_reason(kept),
         state={**state, "weights": kept},
     )  # fmt: skip
 
 
 def _average(
     models: Mapping[str, CostModel], kept: Mapping[str, float], features: LogFeatures, prior: CostModel | None,
-    own: Own | None,
+    own: UserCostModel | None,
 ) -> CostModel:  # fmt: skip
-    """One model of X: the average of those of Z, on the prior; and that with the user's own, which needs neither."""
+    """One model of X: the average of those of Z on top of the prior, and of that with the user's own model."""
     inner = {name: weight for name, weight in kept.items() if name != "own"}
     share = sum(inner.values())
     if own is not None and not inner:
@@ -201,8 +134,8 @@ def _average(
     return found if own is None or len(inner) == len(kept) else Average((found, own), np.array([share, kept["own"]]))
 
 
-def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], level_strength: float) -> dict[str, LinearCost]:
-    sizes = linear_cost.fit_sizes(Z, b, groups, wanted, level_strength)
+def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], intercept_strength: float) -> dict[str, LinearCost]:
+    sizes = fit_sizes(Z, b, groups, wanted, intercept_strength)
     everything = next(iter(sizes))  # the one on all parameters comes first
     return {"linear" if size == everything else f"linear-{size}": model for size, model in sizes.items()}
 
@@ -223,104 +156,35 @@ def stacked(D: Array, prior: Array) -> Array:
 
 
 def _weighed(
-    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: Own | None
+    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: UserCostModel | None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Weight and score of each candidate."""
-    candidates: dict[str, LinearCost | CostProcess | Own] = {**lines, **processes}
-    parts = [PROCESS_PARTS[name] for name in processes]
+    candidates: dict[str, LinearCost | CostProcess | UserCostModel] = {**lines, **processes}
+    parts = [PROCESS_SHARES[name] for name in processes]
     if own is not None:
-        candidates, parts = {**candidates, "own": own}, [*parts, OWN_PART]
+        candidates, parts = {**candidates, "own": own}, [*parts, OWN_SHARE]
     D = np.column_stack([model.log_densities() for model in candidates.values()])
     w = stacked(D, _prior(lines, parts))
     return dict(zip(candidates, w.tolist(), strict=True)), dict(zip(candidates, D.sum(axis=0).tolist(), strict=True))
 
 
 def _prior(lines: Mapping[str, LinearCost], others: Sequence[float]) -> Array:
-    """Prior weights: evidence shares 1 among the lines; the others have fixed parts."""
+    """Prior weights: 1 is divided among the lines by evidence; the others have fixed shares."""
     evidence = np.array([line.log_evidence for line in lines.values()])
     share = np.exp(evidence - evidence.max())
-    parts = np.append(share / share.sum() + LEAST_PART, others)
+    parts = np.append(share / share.sum() + LEAST_SHARE, others)
     return np.asarray(parts / parts.sum())
 
 
 def _kept(weights: Mapping[str, float]) -> dict[str, float]:
-    """The weights worth keeping, heaviest first, summing to 1."""
+    """The weights that are large enough to keep, heaviest first, summing to 1."""
     least = min(LEAST_WEIGHT, max(weights.values()))
     kept = {name: weights[name] for name in sorted(weights, key=lambda k: -weights[k]) if weights[name] >= least}
     total = sum(kept.values())
     return {name: weight / total for name, weight in kept.items()}
 
 
-def _said(weights: Mapping[str, float]) -> str:
+def _reason(weights: Mapping[str, float]) -> str:
     if len(weights) == 1:
-        return f"log cost by {WORDS[next(iter(weights))]}"
-    return "log cost by " + ", ".join(f"{WORDS[name]} ({weight:.0%})" for name, weight in weights.items())
-
-
-@dataclass(frozen=True, eq=False)
-class _Fits:
-    """Which processes compete, and their fits: from the stored hyperparameters, and to better ones when due."""
-
-    Z: Array
-    b: Array
-    groups: Ints
-    line: LinearCost
-    stored: Mapping[str, Any]
-
-    def competing(self) -> tuple[str, ...]:
-        n, leader = len(self.b), self.stored.get("leader")
-        if n < PROCESSES_FROM:
-            return ()
-        if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
-            few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
-            return tuple(name for name in PROCESS_PARTS if not (few and name == "gp-selected"))
-        return (leader,)
-
-    def process(self, name: str) -> CostProcess:
-        last, due, selected = self._last(name), self._due(name), self._selected(name)
-        warm = None
-        if last is not None and last["selected"] == selected:
-            warm = gp.Hyperparameters.from_json(last["hyperparameters"])
-            if len(self.b) < COLD_GROWTH * warm.cold_at:
-                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own, earlier, multi-start
-        trend = self.line if name == "gp-lv" else None
-        return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
-
-    def state(
-        self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
-    ) -> dict[str, Any]:
-        """JSON for the next call; of those who did not compete, what is known of them."""
-        contest = len(processes) > 1
-        return {
-            "n": len(self.b),
-            "leader": leader,
-            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
-            "scores": {**self.stored.get("scores", {}), **scores},
-            "processes": {
-                **self.stored.get("processes", {}),
-                **{name: self._remembered(name, process) for name, process in processes.items()},
-            },
-        }
-
-    def _remembered(self, name: str, process: CostProcess) -> dict[str, Any]:
-        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
-        warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
-        cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
-        at = n if last is None or self._due(name) else last["at"]
-        hyperparameters = replace(found, cold_at=cold_at).as_json()
-        return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
-
-    def _last(self, name: str) -> dict[str, Any] | None:
-        remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
-        return remembered
-
-    def _due(self, name: str) -> bool:
-        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
-        return last is None or len(self.b) >= growth * last["at"]
-
-    def _selected(self, name: str) -> list[int] | None:
-        """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
-        if name != "gp-selected":
-            return None
-        last = self._last(name)
-        return list(self.line.selected[:SELECTED]) if last is None or self._due(name) else last["selected"]
+        return f"log cost by {TITLES[next(iter(weights))]}"
+    return "log cost by " + ", ".join(f"{TITLES[name]} ({weight:.0%})" for name, weight in weights.items())

@@ -16,14 +16,14 @@ by the ratios p_1 .. p_k (the dense layers after them start with I^2 p_k m_k):
     phi_pool   = sum_i I^2 p_i m_i                                    pooling
 
 Prices minimise Huber's loss of the log errors r = log c - log(Phi theta), so that relative errors count and one odd
-timing does not, with a term SHARE_STRENGTH sum_j (share_j - 1 / (k + 1))^2 that splits the cost evenly where the data
-cannot tell. It is stationary where non-negative least squares on costs returns the theta that gave its row weights,
+timing does not. A term SHARE_STRENGTH sum_j (share_j - 1 / (k + 1))^2 splits the cost evenly where the data do not
+decide. The loss is stationary where non-negative least squares on costs returns the theta that gave its row weights,
 
     omega = v r / (chat (c - chat)) = v / chat^2 * r / (exp(r) - 1),     chat = Phi theta, v the Huber weights of r
 
-(v r / chat = omega (c - chat) is the pull of one row), which is iterated from the median cost on. `predict` gives the
-mean log(Phi theta) and the variance of the log cost that one evaluation will be seen to have: s^2 (1 + u), with s^2
-that of the log errors and u the leverage of phi / (phi . theta).
+(v r / chat = omega (c - chat) is the pull of one row). This is iterated, starting from the median cost. `predict` gives
+the mean log(Phi theta) and the variance of the log cost of one new evaluation: s^2 (1 + u), with s^2 that of the log
+errors and u the leverage of phi / (phi . theta).
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from scipy.special import exprel
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import cholesky, forward
-from farthing.surrogates.cost.lines import (
+from farthing.surrogates.cost.log_cost import logs
+from farthing.surrogates.cost.residuals import (
     NOISE_STRENGTH,
     deleted_square,
     huber_weights,
@@ -47,11 +48,10 @@ from farthing.surrogates.cost.lines import (
     residual_scale,
     student_spread,
 )
-from farthing.surrogates.cost.log_cost import logs
 
-SHARE_STRENGTH = 1e-3
-ITERATIONS, TOLERANCE = 30, 1e-6
-SMALLEST = 1e-12  # of the mean cost: what a prediction of nothing counts as
+SHARE_STRENGTH = 1e-3  # small: it only decides where the data do not
+ITERATIONS, TOLERANCE = 30, 1e-6  # relative change of the scale
+SMALLEST = 1e-12  # of the mean cost: the smallest prediction, so that it has a logarithm
 
 
 def phi_quad(layers: Sequence[float], *, epochs: float = 1.0) -> float:
@@ -95,12 +95,12 @@ def phi_pool(image: float, ratios: Sequence[float], channels: Sequence[float], *
 class FlopCost:
     """cost = (Phi, 1) prices."""
 
-    prices: Array  # (k + 1,), the last that of an evaluation as such
+    prices: Array  # (k + 1,), the last one per evaluation
     active: Ints  # (a,) columns with a price
     units: Array  # (a,) price of those columns at a share of 1
     L: Array  # (a, a) lower factor of the Gram matrix of the shares
     noise: float  # variance of log errors
-    least: float  # cost below which no prediction goes
+    least: float  # the smallest cost that is predicted
     residuals: Array  # (n,) log errors
     leverage: Array  # (n,) u of the observations
     v: Array  # (n,) their Huber weights
@@ -114,7 +114,7 @@ class FlopCost:
         return np.log(cost), self.noise * (1.0 + np.einsum("ij,ij->j", V, V))
 
     def log_densities(self) -> Array:
-        """log density (n,) of each log cost given all the others, the model made linear around its prices."""
+        """log density (n,) of each log cost given all the others, with the model linearised at its prices."""
         kept = np.maximum(1.0 - self.v * self.leverage, 1e-9)
         deleted, u = self.residuals / kept, self.leverage / kept
         square = deleted_square(self.residuals, deleted, u, self.v, self.scale)
@@ -129,26 +129,27 @@ def fit(Phi: Array, cost: Array) -> FlopCost:
     [3.0, 5.0]
     """
     rows, b = _with_one(Phi), logs(cost)
-    level = float(b.mean())
+    centre = float(b.mean())
     size = rows.mean(axis=0)
-    A = rows / np.where(size > 0.0, size, 1.0)  # (n, k + 1): the cost is A share, 1 where all is as usual
-    shares, v, scale = _robust_shares(A, b - level)
-    units = np.exp(level) / np.where(size > 0.0, size, 1.0)
+    A = rows / np.where(size > 0.0, size, 1.0)  # (n, k + 1): the cost is A share, and a typical row is all ones
+    shares, v, scale = _robust_shares(A, b - centre)
+    units = np.exp(centre) / np.where(size > 0.0, size, 1.0)
     active = np.flatnonzero(shares * (size > 0.0) > 0.0)
     relative = A[:, active] / np.maximum(A @ shares, SMALLEST)[:, None]
     gram = (relative * v[:, None]).T @ relative + SHARE_STRENGTH * np.eye(len(active))
     L, noise = cholesky(gram), scale**2 * student_spread(len(b))
     V = forward(L, relative.T)
     return FlopCost(
-        shares * units, active, units[active], L, noise, SMALLEST * float(np.exp(level)),
-        b - level - np.log(np.maximum(A @ shares, SMALLEST)), np.einsum("ij,ij->j", V, V), v, scale,
+        shares * units, active, units[active], L, noise, SMALLEST * float(np.exp(centre)),
+        b - centre - np.log(np.maximum(A @ shares, SMALLEST)), np.einsum("ij,ij->j", V, V), v, scale,
     )  # fmt: skip
 
 
 def _with_one(Phi: Array) -> Array:
     Phi = np.asarray(Phi, dtype=np.float64)
-    if not np.all(np.isfinite(Phi) & (Phi >= 0.0)):
-        raise InvalidArgument("cost features must be finite and not negative: they count what the program does")
+    valid = np.isfinite(Phi) & (Phi >= 0.0)
+    if not np.all(valid):
+        raise InvalidArgument(f"cost_features: expected finite counts of at least 0, got {Phi[~valid][0]}")
     return np.column_stack([Phi, np.ones(len(Phi))])
 
 

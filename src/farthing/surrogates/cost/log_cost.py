@@ -5,16 +5,16 @@ Symbols and shapes
     groups (f,)    the parameter each column belongs to
     ratios (f,)    last over first value of the range of a column; 1 leaves the column as it is
 
-A linear-scale size enters as z = log1p(x (ratio - 1)) / log(ratio): the log of its value, from 0 to 1.
+A size on a linear scale enters as z = log1p(x (ratio - 1)) / log(ratio): the log of its value, from 0 to 1.
 
-`CostProcess` is b = trend(Z) + g(Z[:, columns]) + noise. Its variance is that of the log cost one evaluation will be
-seen to have: of the trend's coefficients, of g, and of the noise. Leaving observation i out refits the trend too, at
-fixed Huber weights v: with Q = K^-1 of g, e the trend's residuals, p_i . p_j v_j its smoother, h_i = v_i |p_i|^2,
+`CostProcess` is b = trend(Z) + g(Z[:, columns]) + noise. Its variance is that of the log cost of one new evaluation: of
+the trend's coefficients, of g, and of the noise. Leaving observation i out refits the trend too, at fixed Huber weights
+v: with Q = K^-1 of g, e the trend's residuals, p_i . p_j v_j its smoother, h_i = v_i |p_i|^2,
 
     r_i^-i = ((Q e)_i + v_i p_i . (Q P)_i e_i / (1 - h_i)) / Q_ii
 
-A killed evaluation only says that its cost is at least so much. All models see costs through b, and before any of them
-is fitted `censored` raises such bounds to what the other evaluations make of them.
+The cost of a killed evaluation is only a lower bound. All models see costs through b, and before any of them is fitted,
+`censored` replaces such bounds by what the other evaluations suggest.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import backward, forward
 from farthing.surrogates import gp
 from farthing.surrogates.cost.lines import LinearCost
+from farthing.surrogates.fitting import grouped
 
-ZERO = 0.1  # of the smallest positive cost: what a cost of zero counts as
+ZERO = 0.1  # of the smallest positive cost: stands for a cost of zero, which has no logarithm
 
 
 class CostModel(Protocol):
     """Mean and variance of log cost, with gradients, at features (m, f).
 
-    To weigh cost takes its mean only, which for a process is much less work.
+    An acquisition that weighs cost needs the mean only, which for a process is much less work.
     """
 
     def predict(self, X: Array) -> tuple[Array, Array]: ...
@@ -60,8 +61,9 @@ def logs(cost: Array) -> Array:
     [-2.303, 0.0, 1.0]
     """
     cost = np.asarray(cost, dtype=np.float64)
-    if not np.all(np.isfinite(cost) & (cost >= 0.0)):
-        raise InvalidArgument(f"costs must be finite and not negative, got {cost[~(cost >= 0.0) | np.isinf(cost)][0]}")
+    valid = np.isfinite(cost) & (cost >= 0.0)
+    if not np.all(valid):
+        raise InvalidArgument(f"costs: expected finite numbers of at least 0, got {cost[~valid][0]}")
     b = np.log(cost, where=cost > 0.0, out=np.full(cost.shape, np.inf))
     smallest = b.min(initial=np.inf)
     return np.where(np.isinf(b), np.log(ZERO) + smallest if np.isfinite(smallest) else 0.0, b)
@@ -121,7 +123,7 @@ class OnLogFeatures(CostModel):
 
 @dataclass(frozen=True, eq=False)
 class CostProcess(CostModel):
-    """A process on log costs, or on what a linear trend leaves of them, in some of the columns."""
+    """A process on log costs, or on the residuals of a linear trend, in some of the columns."""
 
     process: gp.GP
     columns: Ints
@@ -165,15 +167,14 @@ class CostProcess(CostModel):
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Residual (n,) of each observation and variance (n,) of its prediction, given all the others."""
-        precision = self.process.precision
-        residuals, variance = self.process.alpha / precision, self.process.variance / precision
+        residuals, variance = self.process.leave_one_out()
         if self.trend is None:
             return residuals, variance
         deleted, u = self.trend.deleted
         P, v = self.trend.basis, self.trend.v
         solved = backward(self.process.L, forward(self.process.L, P))
         moved = v * np.einsum("ij,ij->i", P, solved) * deleted
-        return residuals + moved / precision, variance + self.trend.noise * u
+        return residuals + moved / self.process.precision, variance + self.trend.noise * u
 
     def log_densities(self) -> Array:
         """log density (n,) of each observation given all the others."""
@@ -191,19 +192,19 @@ def process(
     warm: gp.Hyperparameters | None = None,
     refit: bool = True,
 ) -> CostProcess:
-    """The process on log costs b; on the parameters `selected` only, or on what `trend` leaves of b.
+    """The process on log costs b; on the parameters `selected` only, or on the residuals of `trend`.
 
-    With `refit=False` the hyperparameters `warm` are taken as they are.
+    With `refit=False` the hyperparameters `warm` are used as they are.
 
     >>> Z = np.linspace(0.0, 1.0, 9)[:, None]
     >>> float(process(Z, np.sin(6.0 * Z[:, 0])).predict(np.array([[0.5]]))[0][0].round(2))
     0.14
     """
-    owners = np.arange(Z.shape[1]) if groups is None else np.asarray(groups, dtype=np.intp)
+    owners = grouped(groups, Z.shape[1])
     columns = np.arange(Z.shape[1]) if selected is None else np.flatnonzero(np.isin(owners, selected))
     numbers = np.unique(owners[columns], return_inverse=True)[1].astype(np.intp)
     left = b if trend is None else b - trend.trend(Z)[0]
     inputs = np.ascontiguousarray(Z[:, columns])
     if warm is not None and not refit:
-        return CostProcess(gp.at(inputs, left, warm, numbers), columns, trend)
+        return CostProcess(gp.from_hyperparameters(inputs, left, warm, numbers), columns, trend)
     return CostProcess(gp.fit(inputs, left, numbers, warm), columns, trend)

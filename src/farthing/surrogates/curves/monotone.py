@@ -1,263 +1,29 @@
 """A Gaussian process over training curves that only fall (Agrell 2019; BAPI, section 3.3 and appendix A).
 
-Symbols and shapes
-    Y          the observations, standardised and explained by `curve_gp`; its signal variance is the unit here
-    F          k probes that are carried: slopes at virtual places, perhaps values;  C (S, k) their S joint draws
-    B_1, B_F   (k, k)  covariance of F given Y, Eq. (13), and its lower factor
-    E          (S, k)  the draws whitened: C = mean of F given Y + E B_F'
-    Q          (v,)    the slopes of a curve that is asked for, at its own virtual places
-    w          (S,)    weights of the draws, 1 / S each until a curve is asked for
-
-That curves fall is imposed as C <= 0 at the virtual places: given Y the slopes there are normal, Eq. (10), and what is
-left of them below 0 is drawn once per fit by minimax tilting (Botev 2017). Given Y and one draw everything else is
-normal, Eq. (9): with V = L^-1 cov(Y, .) and U = B_F^-1 (cov(F, .) - V_F' V)
-    mean = mean given Y + E U,      covariance = prior - V'V - U'U              (Eq. 11 to 18 without an inverse).
-
-A curve that is asked for gets virtual places of its own. They are not drawn again with all the others: the sequence of
-Genz goes on where the draws ended. Its slopes follow one by one, each from its normal given the draw and the slopes
-before, cut at 0; the probability it was cut down to multiplies the weight of the draw, which makes the weighted draws
-those of F and Q together. The uniform numbers of the sequence are made once per fit, so predictions are smooth in x and
-the same in every call: a mixture of S normals of one variance. `at` gives its parts, `predict` its mean and variance.
+`unconstrained` is the process over configurations and time, `virtual_slopes` chooses where it must be made to fall, and
+`paths` draws the slopes there. This module fits all three and predicts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from farthing.errors import InvalidArgument
-from farthing.numerics import tilting
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.linalg import cholesky, forward
-from farthing.numerics.truncated import interval
-from farthing.surrogates.curves import gp as curve_gp
-from farthing.surrogates.curves import kernels as curve_kernels
-from farthing.surrogates.curves.gp import CurveGP, Hyperparameters, Probes, different_rows
-from farthing.surrogates.curves.kernels import TimeKernel
-from farthing.surrogates.gp import TINY_VARIANCE
+from farthing.surrogates.curves import unconstrained
+from farthing.surrogates.curves.paths import Paths, draw
+from farthing.surrogates.curves.time_kernels import TimeKernel
+from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters
+from farthing.surrogates.curves.virtual_slopes import doubtful
 
-SAMPLES = 256
-MOST_VIRTUAL = 40  # slopes at once
-CARRIED = 24  # of them at runs; the others are for the curves asked for together
-DOUBT = 0.01  # a slope with less probability of the wrong sign needs no watching
-EYED = 4  # times as many doubtful slopes are looked at as are carried
-ALIKE = 0.98  # correlation given the observations from which a slope is passed over
-LEAST_EFFECTIVE = 1 / 16  # of the draws: with less left by the weights, a curve's slopes are drawn with the others
-VIRTUAL_NOISE = 1e-8  # variance of a virtual slope's noise by its prior variance (sigma_v of Eq. 13)
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """S normals of one variance for each of p probes: weights (S, p), means (S, p), variance (p,)."""
-
-    weights: Array
-    means: Array
-    variance: Array
-
-    def moments(self) -> tuple[Array, Array]:
-        """Mean (p,) and variance (p,) of the whole."""
-        mean = np.einsum("ij,ij->j", self.weights, self.means)
-        spread = self.means - mean
-        return mean, self.variance + np.einsum("ij,ij,ij->j", self.weights, spread, spread)
-
-    def quantiles(self, share: float) -> Array:
-        """The value (p,) below which so much probability lies, by bisection."""
-        reach = 10.0 * np.sqrt(self.variance)
-        low, high = self.means.min(axis=0) - reach, self.means.max(axis=0) + reach
-        sd = np.sqrt(self.variance)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            below = np.einsum("ij,ij->j", self.weights, ndtr((middle - self.means) / sd)) < share
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.asarray(0.5 * (low + high))
-
-    @property
-    def effective(self) -> Array:
-        """How many draws of equal weight the weights are worth, (p,)."""
-        return np.asarray(1.0 / np.einsum("ij,ij->j", self.weights, self.weights))
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """Draws of the carried probes F, each with the normal of all other probes that it leaves."""
-
-    gp: CurveGP
-    carried: Probes  # (k,)
-    V: Array  # (n, k)
-    factor: Array  # (k, k) B_F
-    E: Array  # (S, k)
-    log_weights: Array  # (S,), whose exponentials add to 1
-    U: Array  # (S, any) uniform numbers, one column for each probe drawn after the first k; a Latin hypercube
-    seed: int
-    log_probability: float  # Eq. (19): that the carried slopes, given Y alone, are at most 0
-    exact: bool  # whether the draws are, see `tilting`
-    used: int = 0  # columns of U
-    watched: bool = True  # whether curves that are asked for are known to fall
-
-    @cached_property
-    def places(self) -> Array:
-        """Virtual times of every curve, (v,)."""
-        if not self.watched:
-            return np.empty(0)
-        return curve_kernels.virtual_times(self.gp.hyperparameters.kernel, self.gp.phi)
-
-    @property
-    def weights(self) -> Array:
-        """(S,)"""
-        return np.asarray(np.exp(self.log_weights))
-
-    def drawn(self) -> Array:
-        """C (S, k): the draws of the carried probes, in the units of y (slopes: per t_max)."""
-        mean = self.gp.mean * (self.carried.order == 0) + self.gp.cross(self.carried) @ self.gp.alpha
-        return np.asarray(mean + np.sqrt(self.gp.variance) * self.E @ self.factor.T)
-
-    def at(self, X: Array, t: Array, order: int = 0) -> Mixture:
-        """The values (or with order 1 the slopes) at X (p, f) after t (p,) steps, the curves of X known to fall.
-
-        Each row has its own curve's virtual places and no other's: rows are not joint.
-        """
-        R, of = different_rows(X)
-        asked = Probes(X, t / self.gp.t_max, np.full(len(X), order, dtype=np.intp))
-        found = self._at(R, of, asked)
-        first = np.unique(of, return_index=True)[1]
-        poor = np.flatnonzero(found.effective[first] < LEAST_EFFECTIVE * len(self.E))
-        if self.used == 0:  # draws that were extended belong together
-            for i in poor:
-                rows = of == i
-                again = self.redrawn(R[[i]])._at(R[[i]], np.zeros(rows.sum(), dtype=np.intp), asked[rows])
-                found.weights[:, rows], found.means[:, rows] = again.weights, again.means
-                found.variance[rows] = again.variance
-        return found
-
-    def redrawn(self, R: Array) -> Paths:
-        """Paths whose slopes at the curves of R (c, f) are drawn with the others and not after them."""
-        return draw(self.gp, self.carried + self._unwatched(R), self.seed, len(self.E), self.watched)
-
-    def _at(self, R: Array, of: Ints, asked: Probes) -> Mixture:
-        """The probes asked, of[i] the row of R whose curve the i-th belongs to."""
-        v, sd = len(self.places), np.sqrt(self.gp.variance)
-        slopes = Probes.slopes(R, self.places)
-        means, A = self._given_draws(slopes + asked)
-        own, free = A[:, : len(slopes)].reshape(len(A), len(R), v).transpose(1, 0, 2), A[:, len(slopes) :]
-        G = _factors(self._of_slopes() - own.transpose(0, 2, 1) @ own)  # (c, v, v)
-        log_weights, Y = self._sequence(means[:, : len(slopes)].reshape(len(means), len(R), v), G, self._watched(R))
-        # K_x is 1 between a probe and the slopes of its own curve. (p, v), then whitened by G
-        share = self._slopes_with(asked) - (free.T[:, None, :] @ own[of])[:, 0]
-        for j in range(v):
-            share[:, j] = (share[:, j] - np.einsum("pi,pi->p", G[of, j, :j], share[:, :j])) / G[of, j, j]
-        means = means[:, len(slopes) :] + sd * sum(y[:, of] * part for y, part in zip(Y, share.T, strict=True))
-        prior = self.gp.prior_variance(asked)
-        left = prior - np.einsum("ij,ij->j", free, free) - np.einsum("pv,pv->p", share, share)
-        weights = np.exp(_normalised(self.log_weights[:, None] + log_weights))
-        return Mixture(weights[:, of], means, self.gp.variance * np.maximum(left, TINY_VARIANCE * prior))
-
-    def _given_draws(self, probes: Probes) -> tuple[Array, Array]:
-        """Means (S, p) given Y and each draw; A = [V; U] (n + k, p), whose products are what both explain."""
-        mean, V = self.gp.whitened(probes)
-        U = forward(self.factor, self.gp.prior(self.carried, probes) - self.V.T @ V) if len(self.carried) else V[:0]
-        return mean + np.sqrt(self.gp.variance) * (self.E @ U), np.concatenate([V, U])
-
-    def _of_slopes(self) -> Array:
-        """Prior covariance (v, v) of the virtual slopes of one curve, with their noise."""
-        one = Probes.slopes(self.gp.X[:1], self.places)
-        K = self.gp.prior(one, one)
-        K[np.diag_indices(len(K))] *= 1.0 + VIRTUAL_NOISE
-        return K
-
-    def _slopes_with(self, asked: Probes) -> Array:
-        """Prior covariance (p, v) of probes with the virtual slopes of their own curves."""
-        order = np.ones(len(self.places), dtype=np.intp)
-        kernel = self.gp.hyperparameters.kernel
-        return curve_kernels.covariance(kernel, self.gp.phi, asked.t, asked.order, self.places, order)
-
-    def _watched(self, R: Array) -> NDArray[np.bool_]:
-        """(c, v) which slopes of the curves of R are carried already."""
-        held = {(x.tobytes(), t) for x, t, d in self.carried.each() if d}
-        known = [[(x.tobytes(), t) in held for t in self.places] for x in np.ascontiguousarray(R)]
-        return np.array(known, dtype=bool).reshape(len(R), len(self.places))
-
-    def _sequence(self, means: Array, G: Array, watched: NDArray[np.bool_]) -> tuple[Array, list[Array]]:
-        """log weights (S, c) and the whitened slopes, v times (S, c), of Genz's sequence for every curve."""
-        S, c, v = means.shape
-        sd = np.sqrt(self.gp.variance)
-        log_weights = np.zeros((S, c))
-        Y: list[Array] = []
-        lowest = np.full((S, c), -np.inf)
-        for j in range(v):
-            known = means[:, :, j] + sd * sum((G[:, j, i] * Y[i] for i in range(j)), np.zeros((S, c)))
-            limit = np.where(watched[:, j], np.inf, -known / (sd * G[:, j, j]))
-            log_width, y = interval(lowest, limit, np.broadcast_to(self._uniform(j)[:, None], (S, c)))
-            log_weights += log_width
-            Y.append(y)
-        return log_weights, Y
-
-    def extend(self, x: Array, t: float) -> Paths:
-        """Paths that also carry the virtual slopes of the curve of x (f,) and its value after t steps."""
-        value = Probes.values(x[None, :], np.array([t / self.gp.t_max]))
-        return self._carry(self._unwatched(x[None, :]))._carry(value)
-
-    def _carry(self, new: Probes) -> Paths:
-        """The same draws with more probes: slopes are cut at 0, values are not."""
-        if not len(new):
-            return self
-        means, A = self._given_draws(new)
-        K = self.gp.prior(new, new)
-        K[np.diag_indices(len(K))] *= 1.0 + VIRTUAL_NOISE * (new.order == 1) + TINY_VARIANCE
-        B = cholesky(K - A.T @ A, scale=float(np.mean(np.diag(K))))
-        sd, S = np.sqrt(self.gp.variance), len(self.E)
-        log_weights, E = self.log_weights.copy(), np.empty((S, len(new)))
-        for j, slope in enumerate(new.order == 1):
-            known = means[:, j] + sd * (E[:, :j] @ B[j, :j])
-            limit = -known / (sd * B[j, j]) if slope else np.full(S, np.inf)
-            log_width, E[:, j] = interval(np.full(S, -np.inf), limit, self._uniform(j))
-            log_weights += log_width
-        n, k = self.V.shape
-        factor = np.zeros((k + len(new),) * 2, order="F")
-        factor[:k, :k], factor[k:, :k], factor[k:, k:] = self.factor, A[n:].T, B
-        return replace(
-            self, carried=self.carried + new, V=np.concatenate([self.V, A[:n]], axis=1), factor=factor,
-            E=np.concatenate([self.E, E], axis=1), log_weights=_normalised(log_weights), used=self.used + len(new),
-        )  # fmt: skip
-
-    def _uniform(self, j: int) -> Array:
-        """(S,) the numbers of the j-th probe drawn next."""
-        if self.used + j >= self.U.shape[1]:
-            raise InvalidArgument(f"paths can be extended by {self.U.shape[1]} probes, not more")
-        return np.asarray(self.U[:, self.used + j])
-
-    def sample(self, X: Array, t: Array, count: int, rng: np.random.Generator) -> Array:
-        """Joint draws (count, p) of the values at X (p, f) after t (p,) steps, all curves of X known to fall.
-
-        The first curves of X get virtual places until MOST_VIRTUAL slopes are held at once.
-        """
-        slopes = self._unwatched(different_rows(X)[0])
-        room = max(MOST_VIRTUAL - int((self.carried.order == 1).sum()), 0)
-        paths = self._carry(slopes[:room])
-        if self.used == 0 and 1.0 / np.sum(paths.weights**2) < LEAST_EFFECTIVE * len(self.E):
-            paths = draw(self.gp, self.carried + slopes[:room], self.seed, len(self.E), self.watched)
-        asked = Probes.values(X, t / self.gp.t_max)
-        means, A = paths._given_draws(asked)
-        K = self.gp.prior(asked, asked)
-        B = cholesky(K - A.T @ A, scale=float(np.mean(np.diag(K))))
-        even = (rng.random() + np.arange(count)) / count
-        rows = np.minimum(np.searchsorted(np.cumsum(paths.weights), even), len(means) - 1)
-        return np.asarray(
-            means[rng.permutation(rows)] + np.sqrt(self.gp.variance) * rng.normal(size=(count, len(t))) @ B.T
-        )
-
-    def _unwatched(self, R: Array) -> Probes:
-        """The virtual slopes of the curves of R (c, f) that are not carried."""
-        return Probes.slopes(R, self.places)[~self._watched(R).ravel()]
+SAMPLES = 256  # joint draws of the slopes: predictions average over them
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Curves that fall, fitted. `plain` is the same process without that knowledge."""
+    """Fitted curves that fall. `plain` is the same process without that constraint."""
 
     plain: CurveGP
     paths: Paths
@@ -265,11 +31,6 @@ class Curves:
     @property
     def hyperparameters(self) -> Hyperparameters:
         return self.plain.hyperparameters
-
-    @property
-    def log_probability(self) -> float:
-        """Of Eq. (19): that the carried slopes, given the observations alone, are at most 0."""
-        return self.paths.log_probability
 
     def predict(self, X: Array, t: Array) -> tuple[Array, Array]:
         """Mean (p,) and variance (p,) of the values at X (p, f) after t (p,) steps."""
@@ -280,18 +41,18 @@ class Curves:
         return self.paths.sample(X, t, count, rng)
 
     def condition(self, X: Array, t: Array, y: Array) -> Curves:
-        """The same with more observations: hyperparameters stay, virtual places and draws follow."""
-        return constrained(self.plain.condition(X, t, y), self.paths.seed, len(self.paths.E), self.paths.watched)
+        """The same with more observations: hyperparameters stay, virtual places and draws are made again."""
+        return constrained(self.plain.condition(X, t, y), self.paths.seed, len(self.paths.E), self.paths.falling)
 
 
 def fit(
     X: Array, t: Array, y: Array, groups: Sequence[int] | Ints | None = None, *, t_max: float,
     kernel: TimeKernel = "decay", warm: Hyperparameters | None = None, rng: np.random.Generator, samples: int = SAMPLES,
-    watched: bool = True,
+    falling: bool = True,
 ) -> Curves:  # fmt: skip
     """Curves through values y (n,) at X (n, f) after t (n,) steps of t_max; y is standardised inside.
 
-    With `watched=False` nothing says that they fall: the process alone, in the same form.
+    With `falling=False` there is no constraint: the process alone, in the same form.
 
     >>> X, t = np.repeat([[0.0], [1.0]], 3, axis=0), np.array([1.0, 4.0, 9.0, 1.0, 3.0, 5.0])
     >>> curves = fit(X, t, 0.2 + 0.1 * X[:, 0] + 1.0 / (1.0 + t), t_max=30, rng=np.random.default_rng(0))
@@ -299,61 +60,10 @@ def fit(
     >>> bool(mean[0] > mean[1] > mean[2])
     True
     """
-    plain = curve_gp.fit(X, np.asarray(t, dtype=np.float64), y, groups, t_max, kernel, warm)
-    return constrained(plain, int(rng.integers(2**62)), samples, watched)
+    plain = unconstrained.fit(X, np.asarray(t, dtype=np.float64), y, groups, t_max, kernel, warm)
+    return constrained(plain, int(rng.integers(2**62)), samples, falling)
 
 
-def constrained(plain: CurveGP, seed: int, samples: int = SAMPLES, watched: bool = True) -> Curves:
-    """A fitted process made to fall at the runs where it may not."""
-    return Curves(plain, draw(plain, doubtful(plain)[: None if watched else 0], seed, samples, watched))
-
-
-def draw(gp: CurveGP, carried: Probes, seed: int, samples: int, watched: bool = True) -> Paths:
-    """Draws of slopes (k,) at most 0, Eq. (10)."""
-    rng = np.random.default_rng(seed)
-    mean, V = gp.whitened(carried)
-    K = gp.prior(carried, carried)
-    K[np.diag_indices(len(K))] *= 1.0 + VIRTUAL_NOISE
-    K -= V.T @ V
-    factor, sd = cholesky(K) if len(K) else K, float(np.sqrt(gp.variance))
-    found = tilting.sample(mean / sd, factor @ factor.T, np.full(len(K), -np.inf), np.zeros(len(K)), samples, rng)
-    E = forward(factor, (found.X - mean / sd).T).T if len(K) else found.X
-    strata = rng.permuted(np.tile(np.arange(float(samples))[:, None], (1, 3 * MOST_VIRTUAL)), axis=0)
-    U = np.clip((strata + rng.random(strata.shape)) / samples, tilting.SMALLEST_UNIFORM, 1.0 - 2.0**-53)
-    even = np.full(samples, -np.log(samples))
-    return Paths(gp, carried, V, factor, E, even, U, seed, found.log_probability, found.exact, 0, watched)
-
-
-def doubtful(gp: CurveGP, most: int = CARRIED) -> Probes:
-    """The slopes of runs that may have the wrong sign without the constraint, the most doubtful first.
-
-    Agrell places them one by one where the constraint most likely fails. Here all are judged at once, and one that a
-    doubtful slope before it nearly determines is passed over: it would say little and make the draws harder.
-    """
-    slopes = Probes.slopes(gp.runs[0], curve_kernels.virtual_times(gp.hyperparameters.kernel, gp.phi))
-    mean, variance = gp.moments(slopes)
-    wrong = ndtr(mean / np.sqrt(variance))
-    worst = np.argsort(-wrong, kind="stable")[: EYED * most]
-    eyed = slopes[worst[wrong[worst] > DOUBT]]
-    V = gp.whitened(eyed)[1]
-    K = gp.prior(eyed, eyed) - V.T @ V
-    K /= np.sqrt(np.outer(np.diag(K), np.diag(K)))
-    chosen: list[int] = []
-    for i in range(len(eyed)):
-        if len(chosen) < most and np.all(K[i, chosen] < ALIKE):
-            chosen.append(i)
-    return eyed[np.array(chosen, dtype=np.intp)]
-
-
-def _normalised(log_weights: Array) -> Array:
-    """Log weights (S, ...) whose exponentials add to 1 over the draws."""
-    shifted = log_weights - log_weights.max(axis=0)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=0)))
-
-
-def _factors(blocks: Array) -> Array:
-    """Lower factors of blocks (c, v, v), all at once unless rounding has made one of them indefinite."""
-    try:
-        return np.asarray(np.linalg.cholesky(blocks), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.array([cholesky(block) for block in blocks])
+def constrained(plain: CurveGP, seed: int, samples: int = SAMPLES, falling: bool = True) -> Curves:
+    """A fitted process, made to fall at the runs where it might not."""
+    return Curves(plain, draw(plain, doubtful(plain)[: None if falling else 0], seed, samples, falling))

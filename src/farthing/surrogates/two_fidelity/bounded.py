@@ -2,110 +2,61 @@
 
 Symbols and shapes (those of `gp` keep their meaning)
     y, low   (n,)    what is observed and what is subtracted from it: d = y - rho low, in units of about its own spread
-    mu, s2, rho      mean and variance of the process, and the factor; rho is given, or estimated
-    E        (n, n)  covariance that d has beside the process: what is not known of `low` where it was imputed
+    mu, s2, rho      mean and variance of the process, and the factor; rho is given or estimated
+    E        (n, n)  covariance of d on top of the process: the uncertainty of `low` where it was imputed
     C        (n, n)  s2 (k(X / l) + eta I) + E
     k, b1, b2        the first k rows of d lie in [b1, b2];  Z = P(b1 <= d_1..k <= b2) under N(mu, C)
 
-BOPT-HPO, Lemma 1, Eq. (3.5): the density of d is that of N(mu, C) divided by Z (Z depends on rho nowhere: the box moves
-with rho low). Minimised is minus its logarithm and the priors of `gp`,
+BOPT-HPO, Lemma 1, Eq. (3.5): the density of d is that of N(mu, C) divided by Z (Z does not depend on rho, because the
+box moves with rho low). The loss is minus its logarithm, and the priors of `likelihood`,
 
     loss = log|C| / 2 + (d - mu)' C^-1 (d - mu) / 2 + log Z + nu (log s2 + 1 / s2) / 2 + priors of l, eta (and mu)
     dloss = tr(G dC) - 1'alpha dmu + dlog Z / dmu dmu + ...,    G = (C^-1 - alpha alpha') / 2 + dlog Z / dC
 
-with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `gp`: theta is
-(log l, log eta). Else theta is (log l, log eta, mu, log s2), and only rho has one, cut to where d stays in its bounds.
-The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so mu has a prior there:
-Normal(0, 2) in units of the spread.
+with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `likelihood`: theta is
+(log l, log eta). Otherwise theta is (log l, log eta, mu, log s2), and only rho has a closed form, cut to where d stays
+in its bounds. The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so there mu has
+a prior: Normal(0, 2) in units of the spread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.optimize import minimize
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
+from farthing.numerics.linalg import squared_distances
 from farthing.numerics.truncated import log_box_with_gradient, net
-from farthing.surrogates import gp
-from farthing.surrogates.gp import GP, VARIANCE_STRENGTH, Hyperparameters
-from farthing.surrogates.kernels import matern52_with_decay
+from farthing.surrogates.fitting import (
+    COLD_ITERATIONS,
+    LOG_SCALE_BOUNDS,
+    LOG_SCALE_SD,
+    LONG,
+    NormalPrior,
+    best_of,
+    by_log_scales,
+    log_median,
+    number_of_groups,
+    polished,
+    starts,
+)
+from farthing.surrogates.gp import START_LOG_NOISE, WARM_ITERATIONS
+from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, LOG_NOISE_MEAN, LOG_NOISE_SD, VARIANCE_STRENGTH
+from farthing.surrogates.two_fidelity.processes import KERNELS, Kernel
 
-Kernel = Literal["matern52", "gaussian"]
-
-POINTS = 256  # of the net behind Z in a fit: an error of 0.01 in log Z moves no hyperparameter that matters
+POINTS = 256  # of the net behind Z in a fit: its error of 0.01 in log Z hardly moves the hyperparameters
 BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
-MEAN_SD = 2.0
+MEAN_SD = 2.0  # of the prior on mu
+# Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
 LOG_VARIANCE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e4)))
 
 
-def gaussian_with_decay(s: Array) -> tuple[Array, Array]:
-    """k(s) = exp(-s / 2) of squared scaled distances, and its decay -2 k'(s), which is k itself."""
-    k = np.exp(-0.5 * s)
-    return k, k
-
-
-KERNELS: dict[Kernel, Callable[[Array], tuple[Array, Array]]] = {
-    "matern52": matern52_with_decay,
-    "gaussian": gaussian_with_decay,
-}
-
-
-class GaussianGP(GP):
-    """The process of `gp` under the Gaussian kernel, that of the paper."""
-
-    def cross(self, X: Array) -> tuple[Array, Array, Array]:
-        A = X / self.scales
-        return *gaussian_with_decay(squared_distances(A, self._scaled)), A
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        K = self.cross(X)[0]
-        return self.mean + K @ self.alpha, self.left_over(forward(self.L, K.T))
-
-    def mean_at(self, X: Array) -> Array:
-        return np.asarray(self.mean + self.cross(X)[0] @ self.alpha)
-
-    def covariance(self, X: Array) -> tuple[Array, Array]:
-        K, _, A = self.cross(X)
-        V = forward(self.L, K.T)
-        return self.mean + K @ self.alpha, self.variance * (gaussian_with_decay(squared_distances(A, A))[0] - V.T @ V)
-
-    def condition(self, X: Array, y: Array) -> GP:
-        K, _, A = self.cross(X)
-        new = gaussian_with_decay(squared_distances(A, A))[0]
-        new[np.diag_indices(len(X))] += np.exp(self.hyperparameters.log_noise)
-        L = extend_cholesky(self.L, K.T, new)
-        both = np.concatenate([self.y, y])
-        alpha = backward(L, forward(L, both - self.mean))
-        return GaussianGP(
-            np.concatenate([self.X, X]), both, self.groups, self.hyperparameters, self.mean, self.variance, L, alpha
-        )
-
-
-def process(
-    kernel: Kernel, X: Array, y: Array, groups: Ints, hyperparameters: Hyperparameters,
-    mean: float, variance: float, extra: Array | None = None,
-) -> GP:  # fmt: skip
-    """The process with everything given; `extra` (n, n) is covariance of y beside signal and noise."""
-    scaled = X / np.exp(np.array(hyperparameters.log_scales))[groups]
-    K = KERNELS[kernel](squared_distances(scaled, scaled))[0]
-    K[np.diag_indices(len(X))] += np.exp(hyperparameters.log_noise)
-    if extra is not None:
-        K += extra / variance
-    L = cholesky(K.T)
-    kind = GP if kernel == "matern52" else GaussianGP
-    return kind(X, y, groups, hyperparameters, mean, variance, L, backward(L, forward(L, y - mean)))
-
-
 @dataclass(frozen=True, eq=False)
-class Data:
-    """What a process is fitted to, in units of about the spread of d."""
+class Observations:
+    """The data of one process, in units of about the spread of d."""
 
     X: Array  # (n, f)
     y: Array  # (n,)
@@ -115,11 +66,11 @@ class Data:
     bounds: tuple[float, float] = (-np.inf, np.inf)
     boxed: int = 0  # k
     extra: Array | None = None  # E
-    factors: tuple[float, float] = (-np.inf, np.inf)  # the least and the largest rho, where it is estimated
+    factors: tuple[float, float] = (-np.inf, np.inf)  # the smallest and the largest rho, if it is estimated
 
     @property
     def g(self) -> int:
-        return int(self.groups.max()) + 1 if len(self.groups) else 0
+        return number_of_groups(self.groups)
 
     @property
     def is_bounded(self) -> bool:
@@ -130,12 +81,12 @@ class Data:
         return not self.is_bounded and self.extra is None
 
     @property
-    def unbounded(self) -> Data:
-        return Data(self.X, self.y, self.low, self.groups, self.rho)
+    def unbounded(self) -> Observations:
+        return Observations(self.X, self.y, self.low, self.groups, self.rho)
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class Profiled:
     """The parts of a process at one theta: rho, mu, s2, the factor L of C, and alpha."""
 
     rho: float
@@ -150,31 +101,38 @@ class Level:
 class Loss:
     """The loss of the module's docstring and its gradient in theta."""
 
-    data: Data
+    data: Observations
     kernel: Kernel = "matern52"
     points: int = POINTS
 
     def __post_init__(self) -> None:
         self.centred = self.data.X - self.data.X.mean(axis=0)  # squared distances by products lose fewer digits
+        g = self.data.g
+        self.bounds = [LOG_SCALE_BOUNDS] * g + [LOG_NOISE_BOUNDS]
+        centres, spreads = [*[log_median(LONG, g)] * g, LOG_NOISE_MEAN], [*[LOG_SCALE_SD] * g, LOG_NOISE_SD]
+        if not self.data.has_closed_forms:
+            self.bounds += [MEAN_BOUNDS, LOG_VARIANCE_BOUNDS]
+            centres, spreads = [*centres, 0.0, 0.0], [*spreads, MEAN_SD if self.data.is_bounded else np.inf, np.inf]
+        self.prior = NormalPrior(np.array(centres), np.array(spreads))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         data, g, n = self.data, self.data.g, len(self.data.y)
         scaled = self.centred / np.exp(theta[:g])[data.groups]
         k, decay = KERNELS[self.kernel](squared_distances(scaled, scaled))
-        level = self.level(theta, k)
-        if level is None:
+        parts = self.profiled(theta, k)
+        if parts is None:
             return np.inf, np.zeros_like(theta)
-        s2, alpha = level.variance, level.alpha
-        inverse = dpotri(level.L, lower=1)[0]
+        s2, alpha = parts.variance, parts.alpha
+        inverse = dpotri(parts.L, lower=1)[0]
         G = np.tril(inverse, -1)
         G = 0.5 * (G + G.T + np.diag(np.diag(inverse)) - alpha[:, None] * alpha)
-        value = float(np.log(np.diag(level.L)).sum()) + 0.5 * float(level.residual @ alpha)
+        value = float(np.log(np.diag(parts.L)).sum()) + 0.5 * float(parts.residual @ alpha)
         value += 0.5 * VARIANCE_STRENGTH * (np.log(s2) + 1.0 / s2)
         by_mean = -float(alpha.sum())
         if data.is_bounded:
             b, (lower, upper) = data.boxed, (np.full(data.boxed, bound) for bound in data.bounds)
             log_z, z_mean, z_covariance = log_box_with_gradient(
-                np.full(b, level.mean), level.L[:b, :b], lower, upper, net(self.points, b)
+                np.full(b, parts.mean), parts.L[:b, :b], lower, upper, net(self.points, b)
             )
             value, by_mean = value + log_z, by_mean + float(z_mean.sum())
             G[:b, :b] += z_covariance
@@ -185,16 +143,15 @@ class Loss:
         gradient[g] = eta * trace
         W = s2 * G * decay
         Z = W @ np.column_stack([scaled, np.ones(n)])
-        columns = 2.0 * (Z[:, -1] @ (scaled * scaled) - np.einsum("ij,ij->j", scaled, Z[:, :-1]))
-        gradient[:g] = np.bincount(data.groups, weights=columns, minlength=g)
+        gradient[:g] = 2.0 * by_log_scales(scaled, Z[:, :-1], Z[:, -1], data.groups, g)
         if not data.has_closed_forms:
             gradient[g + 1] = by_mean
             gradient[g + 2] = s2 * float((G * k).sum()) + eta * trace + 0.5 * VARIANCE_STRENGTH * (1.0 - 1.0 / s2)
-        prior, by_prior = self._prior(theta)
+        prior, by_prior = self.prior(theta)
         return value + prior, gradient + by_prior
 
-    def level(self, theta: Array, k: Array | None = None) -> Level | None:
-        """The parts at theta; None where C has no factor."""
+    def profiled(self, theta: Array, k: Array | None = None) -> Profiled | None:
+        """The parts at theta; None if C has no Cholesky factor."""
         data, g, n = self.data, self.data.g, len(self.data.y)
         if k is None:
             scaled = self.centred / np.exp(theta[:g])[data.groups]
@@ -212,7 +169,7 @@ class Loss:
             mean, s2 = float(theta[g + 1]), float(np.exp(theta[g + 2]))
             rho = self._factor(float(low @ (data.y - mean)), float(low @ data.low))
             residual, alpha = data.y - rho * data.low - mean, y - rho * low - mean * one
-            return Level(rho, mean, s2, L, alpha, residual)
+            return Profiled(rho, mean, s2, L, alpha, residual)
         # Generalised least squares for y on (1, low): low less its own regression on 1 first.
         ones = float(one.sum())
         apart = low - float(low.sum()) / ones * one
@@ -220,56 +177,30 @@ class Loss:
         mean = float((y - rho * low).sum()) / ones
         residual, alpha = data.y - rho * data.low - mean, y - rho * low - mean * one
         s2 = (max(float(residual @ alpha), 0.0) + VARIANCE_STRENGTH) / (n + VARIANCE_STRENGTH)
-        return Level(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
+        return Profiled(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
 
     def _factor(self, product: float, square: float) -> float:
-        """rho of least (d - mu)' C^-1 (d - mu) in its range: a parabola, so the cut is exact."""
+        """The rho in its range that minimises (d - mu)' C^-1 (d - mu): a parabola, so clipping is exact."""
         if self.data.rho is not None:
             return self.data.rho
         best = product / square if square > 1e-12 else 1.0
         return float(np.clip(best, *self.data.factors))
 
-    def _prior(self, theta: Array) -> tuple[float, Array]:
-        g = self.data.g
-        centres = np.append(np.full(g, gp.LONG + 0.5 * np.log(max(g, 1))), gp.LOG_NOISE_MEAN)
-        spreads = np.append(np.full(g, gp.LOG_SCALE_SD), gp.LOG_NOISE_SD)
-        if not self.data.has_closed_forms:
-            centres = np.append(centres, [0.0, 0.0])
-            spreads = np.append(spreads, [MEAN_SD if self.data.is_bounded else np.inf, np.inf])
-        z = (theta - centres) / spreads
-        return 0.5 * float(z @ z), z / spreads
 
-
-def best_theta(data: Data, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
+def best_theta(data: Observations, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
     """The theta of least loss from `warm`, or, when cold, from several starts without bounds and then with them."""
     loss = Loss(data, kernel)
     if cold or warm is None:
         free = Loss(data.unbounded, kernel)
         g = data.g
-        tried = [_polished(free, start, gp.COLD_ITERATIONS) for start in _starts(g)]
-        tried += [] if warm is None else [_polished(free, warm[: g + 1], gp.COLD_ITERATIONS)]
-        best = min(tried, key=lambda theta: free(theta)[0])
+        tried = [polished(free, start, COLD_ITERATIONS) for start in starts(g, START_LOG_NOISE)]
+        tried += [] if warm is None else [polished(free, warm[: g + 1], COLD_ITERATIONS)]
+        best = best_of(free, tried)
         if data.has_closed_forms:
             return best
-        level = free.level(best)
-        assert level is not None  # the polish ended at a finite loss
-        begin = np.append(best, [level.mean, np.log(level.variance)])
+        parts = free.profiled(best)
+        assert parts is not None  # the polish ended at a finite loss
+        begin = np.append(best, [parts.mean, np.log(parts.variance)])
         begins = [begin] if warm is None else [begin, warm]
-        return _polished(loss, min(begins, key=lambda theta: loss(theta)[0]), 2 * BOUNDED_ITERATIONS)
-    return _polished(loss, warm, gp.WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)
-
-
-def _starts(g: int) -> list[Array]:
-    """Where a search without bounds begins: scales of sqrt(g) times 0.5, 1.5 and the prior's."""
-    root = 0.5 * np.log(max(g, 1))
-    shifts = ((np.log(0.5), -7.0), (np.log(1.5), -4.0), (gp.LONG, -9.0))
-    return [np.append(np.full(g, root + shift), log_noise) for shift, log_noise in shifts]
-
-
-def _polished(loss: Loss, start: Array, iterations: int) -> Array:
-    bounds = [gp.LOG_SCALE_BOUNDS] * loss.data.g + [gp.LOG_NOISE_BOUNDS]
-    bounds += [] if loss.data.has_closed_forms else [MEAN_BOUNDS, LOG_VARIANCE_BOUNDS]
-    options = {"maxiter": iterations, "ftol": 1e-5, "gtol": 1e-2, "maxls": 10}
-    start = np.clip(start, *np.array(bounds).T)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return np.asarray(found.x)
+        return polished(loss, best_of(loss, begins), 2 * BOUNDED_ITERATIONS)
+    return polished(loss, warm, WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)

@@ -1,13 +1,14 @@
-"""What two levels of training say together of one configuration, before anything is cut.
+"""What both fidelities say together about one configuration, before the bias is cut to its bounds.
 
 Symbols and shapes
-    f, delta       the low level and the bias;  y_c = rho f + delta
-    u              the complete runs whose low level was never seen: the last rows of the bias's data
-    c    (k, u)    covariance of f(x) and f(X_u) given the low level's data
-    C^-1 (n, n)    of d = y_c - rho (own or imputed low value), whose last rows hold rho (f - its mean) beside delta
+    f, delta       the low fidelity and the bias;  y_c = rho f + delta
+    u              the complete runs without a low-fidelity run: the last rows of the bias's data
+    c    (k, u)    covariance of f(x) and f(X_u) given the low fidelity's data
+    C^-1 (n, n)    of d = y_c - rho (own or imputed low value), whose last rows hold rho (f - its mean) as well as delta
 
-A run seen at both levels tells nothing new of f (Proposition 1), and then f and delta are independent. A complete run
-whose low level was imputed tells of their sum. All is normal, so with alpha = C^-1 (d - mu), k_d = cov(delta(x), delta)
+A run seen at both fidelities says nothing new about f (Proposition 1), and then f and delta are independent. A complete
+run whose low value was imputed says something about their sum. All is normal, so with alpha = C^-1 (d - mu) and
+k_d = cov(delta(x), delta)
     f:      mean + rho c alpha_u,          variance - rho^2 c (C^-1)_uu c'
     delta:  mu + k_d' alpha,               s2 - k_d' C^-1 k_d
     cov(f, delta) = -rho c (C^-1 k_d)_u
@@ -39,7 +40,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Both processes; `imputed` of the complete runs, the last ones, were not seen at the low level."""
+    """Both processes; the last `imputed` complete runs have no low-fidelity run."""
 
     low: GP
     bias: GP
@@ -53,7 +54,7 @@ class Joint:
         if not self.imputed:
             return pair
         c = self._reach.cross(X)[0] @ self._towards
-        return self._told(pair, c, self.bias.cross(X)[0] @ self._columns)
+        return self._with_complete_runs(pair, c, self.bias.cross(X)[0] @ self._columns)
 
     def predict_with_gradient(self, X: Array) -> tuple[Pair, Pair]:
         """At X (k, f), and the gradients by X."""
@@ -72,15 +73,15 @@ class Joint:
             return self._reach.pull(A, decay * (weights @ self._towards.T))
 
         by_t = self.bias.pull(A_bias, decay_bias * (c @ self._columns.T))
-        return self._told(pair, c, t), replace(
+        return self._with_complete_runs(pair, c, t), replace(
             slopes,
             low=slopes.low + self.rho * by_c(self._alpha[None, :]),
             low_variance=slopes.low_variance - 2.0 * self.rho**2 * by_c(c @ self._inverse),
             covariance=-self.rho * (by_c(t) + by_t),
         )
 
-    def _told(self, pair: Pair, c: Array, t: Array) -> Pair:
-        """With what complete runs say of the low level; t (k, u) is (C^-1 k_d)_u."""
+    def _with_complete_runs(self, pair: Pair, c: Array, t: Array) -> Pair:
+        """With what complete runs say about the low fidelity; t (k, u) is (C^-1 k_d)_u."""
         gained = self.rho**2 * np.einsum("ij,jk,ik->i", c, self._inverse, c)
         return replace(
             pair,
@@ -95,7 +96,7 @@ class Joint:
 
     @cached_property
     def _reach(self) -> GP:
-        """The low level's kernel from x to X_u and to its data; only `cross` and `pull` of it are meant."""
+        """The low fidelity's kernel from x to X_u and to its data; only its `cross` and `pull` make sense."""
         return replace(self.low, X=np.concatenate([self.bias.X[self._unseen], self.low.X]))
 
     @cached_property

@@ -8,15 +8,15 @@ Symbols and shapes
 
 "decay", Eq. (22) to (24): K_t(s, t) = w + (s / beta + t / beta + 1)^-alpha,  phi = (log alpha, log beta, log w).
 A mixture of falling exponentials whose rates are Gamma(alpha, beta), and a constant, the value they fall to. It depends
-on s + t alone, so the derivative is the same by either time:
+on s + t only, so the derivative is the same by either time:
     order 1   -alpha / beta (...)^(-alpha - 1)          order 2   alpha (alpha + 1) / beta^2 (...)^(-alpha - 2)
 
 "rbf", Eq. (26) to (28): K_t(s, t) = w + exp(-d^2 / 2),  d = (h(s) - h(t)) / l,  phi = (log l, log w, log c), where
 h(t) = log(1 + c t) / log(1 + c) maps [0, 1] to itself and is the identity for small c; with e = exp(-d^2 / 2):
     by s   -d h'(s) e / l         by t   d h'(t) e / l         by both   (1 - d^2) h'(s) h'(t) e / l^2
-Two slips in print: Eq. (26) lacks the square of l, and Eq. (28) that of d; finite differences agree with the above.
-Not in print are w, which is Eq. (22)'s (without it a curve forgets where it is after one length-scale), and h: what is
-stationary in t cannot fall steeply and then stay flat without swinging back, and made to fall, goes on falling.
+Two misprints in the paper: Eq. (26) lacks the square of l, and Eq. (28) that of d; finite differences agree with the
+above. We add w from Eq. (22) (without it a curve forgets its value after one length-scale) and h: a process that is
+stationary in t cannot fall steeply and then stay flat without swinging back, and if it is made to fall, it falls on.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ BOUNDS = {
     "decay": tuple((float(np.log(a)), float(np.log(b))) for a, b in ((0.1, 10.0), (3e-3, 10.0), (1e-4, 1e4))),
     "rbf": tuple((float(np.log(a)), float(np.log(b))) for a, b in ((0.2, 3.0), (1e-4, 1e4), (1e-2, 1e3))),
 }
-# The paper does not say where its two places are. One at 0 leaves room to rise right after it; more places hold curves
-# down better and pull predictions below the truth, see docs/extrapolation.md.
+# The paper does not say where its two places are. One at 0 would leave room to rise right after it. More places hold
+# curves down better but pull predictions below the truth, see docs/extrapolation.md.
 DECAY_TIMES = (0.1, 1.0)
-SPACING = 0.7  # of the length-scale between virtual slopes of "rbf"
-PER_CURVE = 9  # most of them; the bound of the length-scale needs no more
+SPACING = 0.7  # of the length-scale, between virtual slopes of "rbf": a curve cannot turn within it
+PER_CURVE = 9  # at most; the lower bound of the length-scale needs no more
 
 
 def covariance(kernel: TimeKernel, phi: Array, s: Array, ds: Ints, t: Array, dt: Ints) -> Array:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from farthing.surrogates.gp import LONG, MEDIUM, Loss
+from farthing.surrogates.fitting import LONG, MEDIUM
+from farthing.surrogates.likelihood import Loss
 from oracles import dense_gp
 from oracles.dense_gp import CASES
 
