@@ -1,0 +1,232 @@
+"""Seconds per suggestion of Farthing, Optuna's GPSampler and BoTorch after n trials in 7 dimensions.
+
+    python -m benchmarks.latency            minutes; writes docs/latency.md and docs/data/latency.json
+    QUICK=1 python -m benchmarks.latency    under 2 minutes, prints only
+
+For every n and repetition each system gets a process of its own, one thread, the same n noisy trials and a
+warm-up on another study. Then they take turns, one suggestion each, until everyone had its rounds: what
+disturbs the machine disturbs them all. A sample is one suggestion together with the telling of its value, so
+that no work can hide between two suggestions; the first of each process is a cold start and counts like the
+others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks.common.children import Child, ChildStopped
+from benchmarks.common.documents import machine, machine_text, table, verdict, write
+from benchmarks.common.environments import ensure, quick
+
+NAMES = {"farthing": "Farthing", "optuna": "Optuna GPSampler", "botorch": "BoTorch"}
+BOTORCH_UP_TO = 500
+ANSWER_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How many repetitions, and for which n how many rounds each."""
+
+    repetitions: int
+    rounds: dict[int, int]
+
+
+FULL = Setting(3, {50: 15, 100: 15, 200: 15, 500: 8, 1000: 4})
+SHORT = Setting(1, {50: 5, 100: 8, 500: 4})
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How many times faster Farthing's median must be."""
+
+    peer: str
+    n: int
+    factor: float
+
+
+BARS = (Bar("optuna", 100, 12.0), Bar("optuna", 500, 6.0), Bar("botorch", 100, 20.0))
+
+
+@dataclass
+class Results:
+    """Seconds of every sample by (system, n), versions by system, and why anything is missing.
+
+    `cpu_share` is CPU time over wall time per sample: well below 1, the machine was busy with something else.
+    """
+
+    seconds: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    cpu_share: list[float] = field(default_factory=list)
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    missing: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def add(self, system: str, n: int, sample: dict[str, float]) -> None:
+        self.seconds.setdefault((system, n), []).append(sample["seconds"])
+        self.cpu_share.append(sample["cpu_seconds"] / sample["seconds"])
+
+    def drop(self, system: str, n: int, why: str) -> None:
+        """Forget a system's samples at n: a part of them would flatter it."""
+        self.seconds.pop((system, n), None)
+        self.missing[system, n] = why
+
+    def percentile(self, system: str, n: int, q: float) -> float:
+        return float(np.percentile(self.seconds[system, n], q))
+
+    def ratio(self, peer: str, n: int) -> float | None:
+        """How many times Farthing's median a peer's is, None if either is missing."""
+        if not {(peer, n), ("farthing", n)} <= self.seconds.keys():
+            return None
+        return self.percentile(peer, n, 50) / self.percentile("farthing", n, 50)
+
+
+def take_turns(n: int, rounds: int, seed: int, results: Results) -> None:
+    """One repetition at n: every system in a child, one round each in turn."""
+    arguments = ["--n", n, "--rounds", rounds, "--seed", seed, "--lockstep"]
+    with ExitStack() as stack:
+        children = {
+            system: stack.enter_context(Child(system, f"latency.peers.{system}_peer", arguments, ANSWER_SECONDS))
+            for system in NAMES
+            if (system, n) not in results.missing
+        }
+        for system, answer in _answers(children, n, results, start=True):
+            results.versions[system] = answer["ready"]
+        for _ in range(rounds):
+            for system, answer in _answers(children, n, results, start=False):
+                results.add(system, n, answer)
+
+
+def _answers(
+    children: dict[str, Child], n: int, results: Results, *, start: bool
+) -> Iterable[tuple[str, dict[str, Any]]]:
+    """One answer of every child that still runs, one child after the other."""
+    for system, child in list(children.items()):
+        try:
+            yield system, child.answer() if start else child.ask("next")
+        except ChildStopped as stopped:
+            del children[system]
+            results.drop(system, n, str(stopped))
+
+
+def measure(setting: Setting) -> Results:
+    """All repetitions for all n."""
+    results = Results()
+    for n in setting.rounds:
+        if n > BOTORCH_UP_TO:
+            results.missing["botorch", n] = f"not run above n = {BOTORCH_UP_TO} to keep the benchmark short"
+    for repetition in range(setting.repetitions):
+        for n, rounds in setting.rounds.items():
+            take_turns(n, rounds, repetition, results)
+            shown = (f"{NAMES[system]} {_cell(results, system, n)}" for system in NAMES)
+            print(f"repetition {repetition + 1}/{setting.repetitions}, n = {n}: {'; '.join(shown)}", flush=True)
+    return results
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1.0 else f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
+
+
+def _cell(results: Results, system: str, n: int) -> str:
+    if (system, n) not in results.seconds:
+        return "-"
+    median, high = (results.percentile(system, n, q) for q in (50, 95))
+    return f"{_duration(median)} ({_duration(high)})"
+
+
+def _ratio(results: Results, peer: str, n: int) -> str:
+    found = results.ratio(peer, n)
+    return "-" if found is None else f"{found:.1f}x"
+
+
+def bar_lines(results: Results) -> list[str]:
+    """Each bar, what was measured, and whether it was met."""
+    lines = []
+    for bar in BARS:
+        wanted = f"{bar.factor:g}x {NAMES[bar.peer]} at n = {bar.n}"
+        found = results.ratio(bar.peer, bar.n)
+        outcome = "not measured" if found is None else f"{found:.1f}x, {verdict(found >= bar.factor)}"
+        lines.append(f"- {wanted}: {outcome}")
+    return lines
+
+
+PAGE = """\
+# Seconds per suggestion
+
+Median (95th percentile) time to suggest a configuration after n trials and to take in its value; the
+objective's own time is left out. Seven continuous parameters, a smooth function with noise, one thread. Every
+suggestion fits the model's hyperparameters to data with one trial more. Fresh studies per system and n:
+{repetitions}; the first suggestion of each has no earlier fit to start from and counts like the others.
+Samples: {counts}. The systems took turns, one suggestion each.
+
+{table}
+
+The bar, on medians:
+
+{bars}
+
+Settings: Farthing's policy `ei` and Optuna's GPSampler, both at their defaults with in-memory storage; both
+start a fit from the last one; Farthing's takes at most 12 iterations then, and begins anew from three starts when
+the data has grown by 30 %. BoTorch's `SingleTaskGP` with its default priors and outcome transform, fitted
+from scratch, `LogExpectedImprovement`, `optimize_acqf` with 10 restarts and 512 raw samples, in double
+precision.
+
+{machine} CPU time was {cpu_share:.0%} of wall time in the median sample; well below 100 % would mean that
+other work disturbed the measurement.
+
+{missing}Reproduce with `make bench-latency`. Every sample is in [data/latency.json](data/latency.json).
+"""
+
+
+def document(setting: Setting, results: Results, facts: dict[str, Any]) -> str:
+    """The page: what was done, the table, the bars, what is missing."""
+    notes = [f"- {NAMES[system]} at n = {n}: {why}" for (system, n), why in results.missing.items()]
+    return PAGE.format(
+        repetitions=setting.repetitions,
+        counts=", ".join(f"{setting.repetitions * rounds} at n = {n}" for n, rounds in setting.rounds.items()),
+        table=_table(setting, results),
+        bars="\n".join(bar_lines(results)),
+        machine=machine_text(facts, results.versions),
+        cpu_share=float(np.median(results.cpu_share)),
+        missing="\n".join(["Not measured:", "", *notes, "", ""]) if notes else "",
+    )
+
+
+def _table(setting: Setting, results: Results) -> str:
+    peers = [system for system in NAMES if system != "farthing"]
+    rows = [
+        [
+            str(n),
+            *(_cell(results, system, n) for system in NAMES),
+            *(_ratio(results, peer, n) for peer in peers),
+        ]
+        for n in setting.rounds
+    ]
+    return table(["n", *NAMES.values(), *(f"{NAMES[peer]} / Farthing" for peer in peers)], rows)
+
+
+def data(results: Results, facts: dict[str, Any]) -> dict[str, Any]:
+    """Every sample, rounded to the microsecond."""
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for (system, n), samples in results.seconds.items():
+        seconds.setdefault(system, {})[str(n)] = [round(sample, 6) for sample in samples]
+    share = round(float(np.median(results.cpu_share)), 3)
+    return {"machine": facts, "versions": results.versions, "cpu_share": share, "seconds": seconds}
+
+
+def main() -> None:
+    setting = SHORT if quick() else FULL
+    for system in NAMES:
+        ensure(system)
+    results, facts = measure(setting), machine()
+    text = document(setting, results, facts)
+    if quick():
+        print("\n" + text)
+    else:
+        write("latency", text, data(results, facts))
+
+
+if __name__ == "__main__":
+    main()
