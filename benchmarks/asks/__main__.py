@@ -1,10 +1,11 @@
-"""What an ask takes under each policy, as ratios within one run: machines differ, and so does one machine from itself.
+"""Time per suggestion under each policy, as ratios within one run: machines differ, and one machine varies.
 
     python -m benchmarks.asks               writes docs/asks.md and docs/data/asks.json; a minute or two
     QUICK=1 python -m benchmarks.asks       fewer repetitions; prints only
+    python -m benchmarks.asks --page        the page again, from its data
 
 One thread, processor time, the policies in turn, the median over the repetitions. Black-box policies: 200
-observations in 7 dimensions, each ask told before the next. Batches: `ask(16)` beside `ask()` on one study, in turn.
+observations in 7 dimensions, each ask told before the next. Batches: `ask(16)` and `ask()` on one study, in turn.
 `bopt`: 60 runs trained to the end of their fast period and 30 completed, in 6 dimensions.
 """
 
@@ -14,6 +15,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.common.environments import THREAD_LIMITS, quick
 
@@ -22,37 +24,39 @@ os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 import numpy as np
 
 import farthing as ft
-from benchmarks.common.documents import machine, machine_text, table, verdict, write
+from benchmarks.common.command import parser
+from benchmarks.common.documents import kept_data, machine, machine_text, page, table, write, write_page
 from farthing.policies.bopt.levels import Share
 
 OBSERVATIONS, DIMENSIONS = 200, 7
 POLICIES = ("ei", "eipu", "ei_cool", "cei", "carbo")
 BATCH = 16
-CEI_BAR, BATCH_BAR, BOPT_BAR = 2.5, 10.0, 0.150
 REPETITIONS = 25
 
 PAGE = """\
-# What an ask takes
+# Time per suggestion, by policy
 
-Processor milliseconds of one `ask` with {observations} observations in {dimensions} dimensions, their costs modelled
-too; median of {repetitions}, the policies in turn, hyperparameters warm-started as in a study.
+How long one call of `study.ask()` takes with {observations} finished evaluations in {dimensions} parameters, whose
+costs are modelled too. Processor milliseconds of one thread, median of {repetitions}. The policies took turns. Each fit
+starts from the last one, as in a study. [Time per suggestion](latency.md) compares `ei` with other libraries.
 
 {asks}
 
-- `cei` takes {cei:.2f} times an ask of `ei`; the bar is {cei_bar}: {cei_verdict}
+The slowest is {slowest}, which takes {slowest_ratio:.1f} times as long as `ei`. The fastest is {fastest}.
 
-Batches, `ask({batch})` beside `ask()` on the same study:
+A batch of {batch}, `ask({batch})`, compared with one suggestion on the same study:
 
 {batches}
 
-- below {batch_bar:.0f} times: {batch_verdict}
+A batch of {batch} takes {batch_ratios} times as long as one suggestion, so a suggestion in a batch takes
+{in_batch} % of the time of a single one.
 
-`bopt` with 60 runs at the end of their fast period and 30 completed, in 6 dimensions: {bopt:.0f} ms; the bar is
-{bopt_bar:.0f} ms: {bopt_verdict}
+`bopt` takes {bopt:.0f} ms per suggestion with 60 runs at the end of their fast period and 30 completed runs, in 6
+parameters.
 
 {machine}
 
-Reproduce with `make bench-asks`.
+Reproduce with `make bench-asks`. The numbers are in [data/asks.json](data/asks.json).
 """
 
 
@@ -130,29 +134,48 @@ def bopt(repetitions: int) -> float:
     return statistics.median(seconds)
 
 
-def main() -> None:
-    repetitions = 5 if quick() else REPETITIONS
-    seconds, many, of_bopt, facts = asks(repetitions), batches(max(repetitions // 5, 2)), bopt(repetitions), machine()
-    ratios = {policy: taken / seconds["ei"] for policy, taken in seconds.items()}
-    rows = [[f"`{policy}`", f"{1e3 * taken:.1f}", f"{ratios[policy]:.2f}"] for policy, taken in seconds.items()]
-    of_batches = {policy: batch / one for policy, (one, batch) in many.items()}
+def document(data: dict[str, Any]) -> str:
+    """The page."""
+    seconds, many = data["asks"], data["batches"]
+    rows = [[f"`{policy}`", f"{1e3 * s:.1f}", f"{s / seconds['ei']:.2f}"] for policy, s in seconds.items()]
+    ratios = {policy: batch / one for policy, (one, batch) in many.items()}
     batch_rows = [
-        [f"`{policy}`", f"{1e3 * one:.0f}", f"{1e3 * batch:.0f}", f"{of_batches[policy]:.1f}"]
+        [f"`{policy}`", f"{1e3 * one:.0f}", f"{1e3 * batch:.0f}", f"{ratios[policy]:.1f}"]
         for policy, (one, batch) in many.items()
     ]
-    text = PAGE.format(
-        observations=OBSERVATIONS, dimensions=DIMENSIONS, repetitions=repetitions, batch=BATCH,
-        asks=table(["policy", "ms", "to `ei`"], rows), cei=ratios["cei"], cei_bar=CEI_BAR,
-        cei_verdict=verdict(ratios["cei"] <= CEI_BAR),
-        batches=table(["policy", "ms of one", f"ms of {BATCH}", "ratio"], batch_rows), batch_bar=BATCH_BAR,
-        batch_verdict=verdict(max(of_batches.values()) < BATCH_BAR),
-        bopt=1e3 * of_bopt, bopt_bar=1e3 * BOPT_BAR, bopt_verdict=verdict(of_bopt < BOPT_BAR),
-        machine=machine_text(facts, {"farthing": {"numpy": np.__version__}}),
+    slowest, fastest = (chosen(seconds, key=seconds.get) for chosen in (max, min))
+    low, high = min(ratios.values()), max(ratios.values())
+    return PAGE.format(
+        observations=OBSERVATIONS, dimensions=DIMENSIONS, repetitions=data["repetitions"], batch=BATCH,
+        asks=table(["policy", "ms", "time of `ei` = 1"], rows),
+        slowest=f"`{slowest}`", slowest_ratio=seconds[slowest] / seconds["ei"], fastest=f"`{fastest}`",
+        batches=table(["policy", "ms of one", f"ms of {BATCH}", "ratio"], batch_rows),
+        batch_ratios=f"{low:.1f} to {high:.1f}", in_batch=f"{100 * low / BATCH:.0f} to {100 * high / BATCH:.0f}",
+        bopt=1e3 * data["bopt"], machine=machine_text(data["machine"], data["versions"]),
     )  # fmt: skip
-    if quick():
-        print(text)
-        return
-    write("asks", text, {"machine": facts, "asks": seconds, "batches": many, "bopt": of_bopt})
+
+
+def measure(repetitions: int) -> dict[str, Any]:
+    return {
+        "machine": machine(),
+        "versions": {"farthing": {"numpy": np.__version__}},
+        "repetitions": repetitions,
+        "asks": asks(repetitions),
+        "batches": batches(max(repetitions // 5, 2)),
+        "bopt": bopt(repetitions),
+    }
+
+
+def main() -> None:
+    if parser(__doc__, has_page=True).parse_args().page:
+        data = kept_data("asks")
+        write_page("asks", document(data), data)
+    elif quick():
+        data = measure(5)
+        print(page(document(data), data))
+    else:
+        data = measure(REPETITIONS)
+        write("asks", document(data), data)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Iterative learners under a budget: `bapi` on twelve tasks of LCBench, beside its peers.
+"""Iterative learners under a budget: `bapi` on twelve tasks of LCBench, compared with its peers.
 
     python -m benchmarks.bapi --data FOLDER            5 seeds; writes docs/bapi-bench.md, .svg and its data
     QUICK=1 python -m benchmarks.bapi --data FOLDER    2 tasks, 2 seeds, some methods; prints only
@@ -19,7 +19,7 @@ from itertools import chain, product
 from pathlib import Path
 
 from benchmarks.bapi.findings import findings
-from benchmarks.bapi.page import brief, data, document, verdict_text
+from benchmarks.bapi.page import brief, comparison_text, data, document
 from benchmarks.bapi.runs import (
     FILES,
     METHODS,
@@ -32,6 +32,7 @@ from benchmarks.bapi.runs import (
     measure,
     own,
 )  # fmt: skip
+from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.common.kept_runs import by_name
@@ -73,21 +74,21 @@ def planned(
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the folder of the surrogate of LCBench")
-    parser.add_argument("--methods", nargs="+", type=by_name(METHODS), default=[])
-    parser.add_argument("--policy", nargs="+", type=_policy, default=[], help="policies of Farthing, as JSON")
-    parser.add_argument("--tasks", nargs="+", type=int)
-    parser.add_argument("--seeds", nargs="+", type=_seeds, help="such as 100-104")
-    parser.add_argument("--budget", nargs="+", type=float, help="in mean costs of a training")
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--kept", action="store_true", help="from the runs that are done")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--data", type=Path, help="the folder of the surrogate of LCBench")
+    options.add_argument("--methods", nargs="+", type=by_name(METHODS), default=[])
+    options.add_argument("--policy", nargs="+", type=_policy, default=[], help="policies of Farthing, as JSON")
+    options.add_argument("--tasks", nargs="+", type=int)
+    options.add_argument("--seeds", nargs="+", type=_seeds, help="such as 100-104")
+    options.add_argument("--budget", nargs="+", type=float, help="in mean costs of a training")
+    options.add_argument("--workers", type=int, default=WORKERS)
+    options.add_argument("--kept", action="store_true", help="from the runs that are done")
+    arguments = options.parse_args()
     if arguments.data is None:
-        parser.error("--data FOLDER (make: LCBENCH=FOLDER) is needed; docs/extrapolation.md says what it holds")
+        options.error("--data FOLDER (make: LCBENCH=FOLDER) is needed; docs/extrapolation.md says what it holds")
     known = json.loads((arguments.data / "encoding.json").read_text())["OpenML_task_id"]
     if unknown := [task for task in arguments.tasks or TASKS if str(task) not in known]:
-        parser.error(f"the surrogate has no task {', '.join(map(str, unknown))}; it has {', '.join(list(known)[1:])}")
+        options.error(f"the surrogate has no task {', '.join(map(str, unknown))}; it has {', '.join(list(known)[1:])}")
     return arguments
 
 
@@ -106,7 +107,7 @@ def main() -> None:
     if not found:
         print("no method has all of its runs")
     elif not is_page:
-        print("\n" + brief(found) + "\n\n" + verdict_text(found))
+        print("\n" + brief(found) + "\n\n" + comparison_text(found))
     else:
         facts = machine()
         write("bapi-bench", document(found, missing, len(seeds), facts), data(found, seeds, facts))

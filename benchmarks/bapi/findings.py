@@ -1,4 +1,4 @@
-"""What the runs of the benchmark on iterative learners say: regrets, ranks, and costs beside their predictions."""
+"""What the runs of the benchmark on iterative learners say: regrets, ranks, costs and what was predicted of them."""
 
 from __future__ import annotations
 

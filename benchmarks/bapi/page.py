@@ -15,10 +15,10 @@ from benchmarks.bapi.runs import (
     WIDE,
     Method,
 )  # fmt: skip
-from benchmarks.common.documents import machine_text, table, verdict
+from benchmarks.common.documents import machine_text, table
+from benchmarks.common.statistics import less, percent
 
 Array = NDArray[np.float64]
-BETTER, BETTER_AT = 0.75, 2
 
 
 def _with_interval(part: Findings, cells: Array, digits: int) -> str:
@@ -50,42 +50,45 @@ def overall_table(found: Mapping[float, Findings]) -> str:
     return table(header, rows)
 
 
-def bar_lines(found: Mapping[float, Findings]) -> list[str]:
-    """The bar, point by point."""
+def rank_line(found: Mapping[float, Findings]) -> str:
+    """Who has the lowest mean rank."""
     ranks = overall_ranks(found)
     bapi = next(method for method in ranks if method.name == OUR_BEST)
-    at_end, of_all = (min(ranks, key=lambda method: float(ranks[method][i])) for i in (-2, -1))
-    lines = [
-        f"- lowest mean rank at the ends of all budgets: {at_end.title} ({ranks[at_end][-2]:.2f}; `bapi` "
-        f"{ranks[bapi][-2]:.2f}), {verdict(at_end == bapi)}; at all three shares of them: {of_all.title} "
-        f"({ranks[of_all][-1]:.2f}; `bapi` {ranks[bapi][-1]:.2f}), {verdict(of_all == bapi)}"
-    ]
-    ratios = []
-    for part in found.values():
-        peer = part.best(part.of("peer"))
-        found_ratio = part.ratio(bapi, peer)
-        ratio, low, high = found_ratio.value, found_ratio.low, found_ratio.high
-        ratios.append(ratio)
-        lines.append(
-            f"- budget of {_budget(part.multiple)}: {part.regrets[bapi][:, -1].mean():.3f} beside "
-            f"{part.regrets[peer][:, -1].mean():.3f} of the best peer ({peer.title}), {ratio:.2f} times it "
-            f"({low:.2f} to {high:.2f}), {verdict(ratio <= 1.0)}"
-        )
-    count = sum(ratio <= BETTER for ratio in ratios)
-    lines.append(f"- at most {BETTER:g} times it at {count} of {len(ratios)} budgets, {verdict(count >= BETTER_AT)}")
-    return lines
+    best, at_end = min(ranks, key=lambda m: float(ranks[m][-2])), float(ranks[bapi][-2])
+    if best != bapi:
+        first = f"{best.title} has the lowest mean rank at the ends of all budgets ({ranks[best][-2]:.2f})"
+        return f"- {first}; `bapi` has {at_end:.2f}."
+    other = min((method for method in ranks if method != bapi), key=lambda m: float(ranks[m][-2]))
+    return (
+        f"- `bapi` has the lowest mean rank at the ends of all budgets: {at_end:.2f}. The next is {other.title} with "
+        f"{ranks[other][-2]:.2f}."
+    )
 
 
-def own_lines(found: Mapping[float, Findings]) -> list[str]:
-    """Beside our own other policies and the ablations, which do not count as peers."""
-    lines = []
-    for part in found.values():
-        bapi = part.bapi
-        assert bapi is not None
-        others = [method for method in part.of("own", "ablation") if method != bapi]
-        shown = ", ".join(f"{(r := part.ratio(bapi, m)).value:.2f} ({r.to('.2f')}) of {m.title}" for m in others)
-        lines.append(f"- budget of {_budget(part.multiple)}: regret at the end {shown}")
-    return lines
+def peer_line(part: Findings) -> str:
+    """The regret at the end, compared with the best peer's."""
+    assert part.bapi is not None
+    peer = part.best(part.of("peer"))
+    ratio = part.ratio(part.bapi, peer)
+    ours, theirs = (part.regrets[method][:, -1].mean() for method in (part.bapi, peer))
+    note = " The interval includes 1: the difference may be chance." if ratio.low <= 1.0 <= ratio.high else ""
+    return (
+        f"- Budget of {_budget(part.multiple)}: {less(ratio.value)} regret at the end than the best peer, {peer.title} "
+        f"({ours:.3f}, compared with {theirs:.3f}; ratio {ratio.value:.2f}, 95 % interval {ratio.to('.2f')}).{note}"
+    )
+
+
+def comparison_lines(found: Mapping[float, Findings]) -> list[str]:
+    return [rank_line(found), *map(peer_line, found.values())]
+
+
+def own_table(found: Mapping[float, Findings]) -> str:
+    """Compared with Farthing's other policies and with other options of `bapi`, which are not peers."""
+    first = next(iter(found.values()))
+    others = [method for method in first.of("own", "ablation") if method != first.bapi]
+    ratios = {m: [part.ratio(part.bapi, m) for part in found.values() if part.bapi is not None] for m in others}
+    rows = [[m.title, *(f"{ratio:.2f}" for ratio in of)] for m, of in ratios.items()]
+    return table(["regret of `bapi` / regret of", *(_budget(multiple) for multiple in found)], rows)
 
 
 def plan_text(plans: dict[str, Any] | None) -> str:
@@ -93,10 +96,11 @@ def plan_text(plans: dict[str, Any] | None) -> str:
         return "No cost was predicted."
     return (
         f"Of {plans['proposals']} proposals of `bapi`, {plans['predicted']} had a predicted cost and were not cut by "
-        f"the end of the budget (as {plans['cut']} were). They spent {plans['median']:.2f} times it in the median, "
-        f"90 % of them {plans['low']:.2f} to {plans['high']:.2f} times; {plans['above']:.0%} more than predicted, "
-        f"{plans['above_twice']:.0%} more than twice, at most {plans['highest']:.1f} times; all together "
-        f"{plans['total']:.2f} times."
+        f"the end of the budget ({plans['cut']} were). The median proposal spent {plans['median']:.2f} times its "
+        f"predicted cost; 90 % of them spent {plans['low']:.2f} to {plans['high']:.2f} times. "
+        f"{percent(plans['above'])} spent more than predicted, {percent(plans['above_twice'])} more than twice as "
+        f"much, at most {plans['highest']:.1f} times. All together they spent {plans['total']:.2f} times what was "
+        "predicted."
     )
 
 
@@ -113,66 +117,68 @@ def brief(found: Mapping[float, Findings]) -> str:
     return "\n\n".join(parts)
 
 
-def verdict_text(found: Mapping[float, Findings]) -> str:
-    if not all(part.bapi is not None and part.of("peer") for part in found.values()):
-        return "No verdict: it needs `bapi` and a peer."
-    return "\n".join(bar_lines(found))
+def is_comparable(found: Mapping[float, Findings]) -> bool:
+    return all(part.bapi is not None and part.of("peer") for part in found.values())
+
+
+def comparison_text(found: Mapping[float, Findings]) -> str:
+    if not is_comparable(found):
+        return "No comparison: it needs `bapi` and a peer."
+    return "\n".join(comparison_lines(found))
 
 
 PAGE = """\
 # Iterative learners under a budget
 
-Networks that train for up to 52 epochs, on {tasks} tasks of LCBench (the surrogate of YAHPO Gym, 7 hyperparameters):
-which method finds the lowest validation error for a budget of training cost? The cost is what the surrogate says an
-epoch takes, in seconds. Budgets are 4, 8 and 16 times what a complete training costs on average, over random
-configurations; all tasks have the budget of 8, {wide} have all three. {seeds} paired seeds: all methods have the same
-one, another on every task.
+Which method finds the lowest validation error of a network for a given total cost of training? The policy `bapi`,
+compared with Hyperband, BOHB, SMAC3 and Optuna's pruners, on {tasks} tasks of LCBench: networks that train for up to 52
+epochs, with 7 hyperparameters. The curves come from the surrogate of YAHPO Gym; the cost is the seconds that it
+predicts for an epoch.
+
+Budgets are 4, 8 and 16 times the average cost of a complete training, over random configurations. All tasks have the
+budget of 8, {wide} have all three. {seeds} paired seeds: on a task all methods have the same.
+
+{comparison}
 
 ![mean normalised regret against the share of the budget](bapi-bench.svg)
 
-Regret is normalised per task: 0 is the lowest error known, of {sample} random configurations and of all runs on this
-page, at any epoch; 1 is the median of what those configurations have after their last epoch. What counts is the best
-error at any epoch seen so far; who has nothing below the median yet, or nothing at all, has 1. In parentheses are 95 %
-intervals from {resamples} bootstrap samples of the pairs of task and seed. Ranks are among all methods but the
-ablations.
-
-## The bar
-
-`bapi` has the best mean rank; its mean regret at the end is not above the best peer's at any budget, and at most
-{better} times it at two of them. Peers are the methods that are not ours.
-
-{bar}
+Regret is normalised per task: 0 is the lowest error known, from {sample} random configurations and from all runs on
+this page, at any epoch; 1 is the median of what those configurations have after their last epoch. What counts is the
+best error at any epoch seen so far. A method that has nothing below the median yet has 1. In parentheses and brackets
+are 95 % intervals from {resamples} bootstrap samples of the pairs of task and seed. Ranks are among all methods except
+the other options of `bapi`.
 
 {overall}
 
-Beside our own:
+Compared with Farthing's other policies and with other options of `bapi`, regret at the end. Below 1 `bapi` is better;
+where the interval includes 1 the difference may be chance.
 
 {own}
 
 {sections}
 
-## Predicted and spent
+## Predicted and actual cost
 
 {plans}
 
 ## How it was measured
 
-- Every method is charged the epochs it trains and nothing else. Trainings may be paused and taken up again: then only
-  the new epochs cost. The epoch that would end past the budget is cut and does not count.
-- The surrogate gives cumulative seconds that fall here and there; an epoch costs what their running maximum rises by,
-  and at least 1e-4 of the whole training.
-- `bapi`, with two of its options, and `bopt` pause trainings; `ei` and `eipu` train completely. All of them through
+- Every method is charged the epochs it trains and nothing else. Trainings may be paused and resumed: then only the new
+  epochs cost. The epoch that would end past the budget is cut and does not count.
+- The surrogate gives cumulative seconds that sometimes fall. An epoch costs what their running maximum rises by, and at
+  least 1e-4 of the whole training.
+- `bapi`, also with two other options, and `bopt` pause trainings; `ei` and `eipu` train completely. All of them use
   `Study.ask` and `Study.report` with `max_steps=52`, at their defaults. They know the budget.
 - Random search: Optuna's, complete trainings. TPE with `MedianPruner` and with `HyperbandPruner(max_resource=52)`:
-  Optuna's defaults, every epoch reported; pruned trainings are lost, as Optuna cannot take them up again.
+  Optuna's defaults, every epoch reported. Pruned trainings are lost, because Optuna cannot resume them.
 - Hyperband and BOHB: HpBandSter 0.7.4 in an environment of its own, its brackets and models without the network of
   workers; eta = 3, rungs at 2, 6, 17 and 52 epochs. SMAC3: `MultiFidelityFacade` with the same rungs, and 10 random
-  configurations as its first design, for the 70 that are its default are more than most of the budgets can begin.
-  Whoever is promoted goes on and is charged the new epochs.
+  configurations as its first design: its default of 70 is more than most of the budgets can begin. A promoted
+  configuration goes on and is charged its new epochs.
 - A method that takes one value per run is told the best so far. Methods that do not know the budget are run once with
-  the widest budget of the task, and cut for the others; their seconds are those of the whole run.
-- Nothing on this page was used to choose defaults: other tasks of LCBench were.
-- The optimisers' own seconds are not charged. They were taken beside other work on the machine.
+  the largest budget of the task, and cut for the others; their seconds are those of the whole run.
+- No default was chosen on these tasks. Other tasks of LCBench were used for that.
+- The optimisers' own seconds are not charged. They were measured while other work ran on the machine.
 
 {machine}
 
@@ -190,27 +196,25 @@ def sections(found: Mapping[float, Findings]) -> str:
 
 def document(found: Mapping[float, Findings], missing: Sequence[Method], seeds: int, facts: dict[str, Any]) -> str:
     absent = ", ".join(method.title for method in missing)
-    has_verdict = all(part.bapi is not None and part.of("peer") for part in found.values())
     return PAGE.format(
         tasks=len(TASKS),
         wide=len(WIDE),
         seeds=seeds,
         sample=f"{SAMPLE:,}",
         resamples=RESAMPLES,
-        better=BETTER,
-        bar=verdict_text(found),
+        comparison=comparison_text(found),
         overall=overall_table(found),
-        own="\n".join(own_lines(found)) if has_verdict else "Nothing.",
+        own=own_table(found) if is_comparable(found) else "Nothing.",
         sections=sections(found),
         plans=plan_text(plans_of(found)),
         machine=machine_text(facts, versions(found)),
-        missing=f" Left out, for not all of their runs are done: {absent}." if missing else "",
+        missing=f" Left out, because not all of their runs are done: {absent}." if missing else "",
     )
 
 
 def versions(found: Mapping[float, Findings]) -> dict[str, dict[str, str]]:
     part = next(iter(found.values()))
-    return {m.script.removeprefix("bapi_").split("_")[0]: part.results[m][0].versions for m in part.methods}
+    return {m.library: part.results[m][0].versions for m in part.methods}
 
 
 def data(found: Mapping[float, Findings], seeds: Sequence[int], facts: dict[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class Method:
     policy: str = "{}"
 
     @property
+    def library(self) -> str:
+        return self.module.rpartition(".")[2].removesuffix("_peer")
+
+    @property
     def knows_budget(self) -> bool:
         """Whether another budget may make another run, and not only a longer one."""
         return self.system == "farthing"

@@ -19,6 +19,7 @@ from benchmarks.blackbox.batches import batches
 from benchmarks.blackbox.page import MEANS, MOST, data, document, per_table, sections
 from benchmarks.blackbox.regret import Findings
 from benchmarks.blackbox.runs import METHODS, OWN_METHODS, known, measure, method_of, planned
+from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.common.tables import CHOOSING, HELD_OUT, TABLES
@@ -55,14 +56,14 @@ def _tables(names: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", action="store_true", help="batch sizes of Farthing's own policies instead")
-    parser.add_argument("--methods", nargs="+", type=method_of, help="peers, policies, policies with options")
-    parser.add_argument("--tables", nargs="+", help="names, or: all, choosing, held_out")
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--most", type=int, help=f"evaluations of one run of Farthing ({MOST})")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--batches", action="store_true", help="batch sizes of Farthing's own policies instead")
+    options.add_argument("--methods", nargs="+", type=method_of, help="peers, policies, policies with options")
+    options.add_argument("--tables", nargs="+", help="names, or: all, choosing, held_out")
+    options.add_argument("--seeds", type=int)
+    options.add_argument("--workers", type=int, default=WORKERS)
+    options.add_argument("--most", type=int, help=f"evaluations of one run of Farthing ({MOST})")
+    arguments = options.parse_args()
     selected = (arguments.methods, arguments.tables, arguments.seeds, arguments.most)
     arguments.whole = not quick() and all(option is None for option in selected)
     usual = [method for method in OWN_METHODS if method.policy == BATCH_POLICY] if arguments.batches else METHODS

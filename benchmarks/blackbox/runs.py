@@ -115,7 +115,7 @@ class Run:
 
     @property
     def _own_seed(self) -> int:
-        """The method's own: another on every table, lest the same random levels come up on all that share a grid."""
+        """The method's own: another on every table, so that tables with the same grid get other random levels."""
         return self.seed + 1_000 * TABLES.index(self.table)
 
     @property

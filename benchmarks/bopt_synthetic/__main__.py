@@ -1,4 +1,4 @@
-"""BOPT on functions of two levels, after section 5.1 of the paper: simple regret against cost beside its rivals.
+"""BOPT on functions of two levels, after section 5.1 of the paper: regret against cost, compared with others.
 
     python -m benchmarks.bopt_synthetic              10 seeds; writes docs/bopt-synthetic.md, .svg and its data
     QUICK=1 python -m benchmarks.bopt_synthetic      Currin and Park, 3 seeds, without SMAC; prints only
@@ -10,16 +10,15 @@ One run at a time, one thread; finished runs are kept, so that an interrupted be
 
 from __future__ import annotations
 
-import argparse
-
 from benchmarks.bopt_synthetic.findings import findings
-from benchmarks.bopt_synthetic.page import data, document, sections, verdict_text
+from benchmarks.bopt_synthetic.page import comparison_text, data, document, sections
 from benchmarks.bopt_synthetic.runs import (
     FILES,
     METHODS,
     measure,
     planned,
 )  # fmt: skip
+from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.common.kept_runs import by_name
@@ -31,13 +30,13 @@ QUICK_FUNCTIONS, SLOW = ("currin", "park"), ("smac",)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", nargs="+", type=by_name(METHODS))
-    parser.add_argument("--functions", nargs="+", choices=list(FUNCTIONS))
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    parser.add_argument("--kept", action="store_true", help="write the page from the runs that are done")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--methods", nargs="+", type=by_name(METHODS))
+    options.add_argument("--functions", nargs="+", choices=list(FUNCTIONS))
+    options.add_argument("--seeds", type=int)
+    options.add_argument("--workers", type=int, default=WORKERS)
+    options.add_argument("--kept", action="store_true", help="write the page from the runs that are done")
+    arguments = options.parse_args()
     selected = (arguments.methods, arguments.functions, None if arguments.kept else arguments.seeds)
     is_page = not quick() and all(option is None for option in selected)
     seeds = arguments.seeds or (QUICK_SEEDS if quick() else SEEDS)
@@ -48,7 +47,7 @@ def main() -> None:
     results = FILES.all_kept(runs) if arguments.kept else measure(runs, arguments.workers)
     found, missing = findings(results, functions, methods, seeds)
     if not is_page:
-        print("\n" + sections(found) + "\n\n" + verdict_text(found))
+        print("\n" + sections(found) + "\n\n" + comparison_text(found))
         return
     facts = machine()
     write("bopt-synthetic", document(found, missing, seeds, facts), data(found, seeds, facts))

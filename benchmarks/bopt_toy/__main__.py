@@ -2,6 +2,7 @@
 
     python -m benchmarks.bopt_toy              writes docs/bopt-toy.md, .svg and docs/data/bopt-toy.json (one minute)
     QUICK=1 python -m benchmarks.bopt_toy      3 designs instead of 20; prints only
+    python -m benchmarks.bopt_toy --page       the page again, from its data
 
 One process, one thread.
 """
@@ -18,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common.documents import machine, machine_text, table, write
+from benchmarks.common.command import parser
+from benchmarks.common.documents import kept_data, machine, machine_text, table, write, write_page
 from benchmarks.common.environments import DOCS, quick, run_module
+from benchmarks.common.statistics import percent
 from benchmarks.common.two_level_functions import (
     currin,
     currin_cheap,
@@ -193,41 +196,71 @@ def seconds_table(found: dict[str, float]) -> str:
     return table(["60 + 30 runs, 6 dimensions", "ms"], [[name, f"{1e3 * s:.1f}"] for name, s in found.items()])
 
 
-def document(errors: dict[str, Any], found: dict[str, Any], taken: dict[str, float], facts: dict[str, Any]) -> str:
-    versions = {"farthing": {name: version(name) for name in ("numpy", "scipy")}}
-    return f"""# Two levels of training in one surrogate
+PAGE = """\
+# The model of two levels of training: its accuracy
 
-GP-TGP and DGP of BOPT-HPO (Yang, Deng and Zhu): the complete level is rho times the eighty-percent level plus a bias,
-which GP-TGP keeps within known bounds. On the toy of the paper's Figure 3 six eighty-percent and three complete runs
-are known, and the bias lies in [-10, -2].
+The policy [`bopt`](bopt.md) models two levels of training at once. The complete level is rho times the eighty-percent
+level (training to the end of the fast period) plus a bias. GP-TGP keeps the bias within known bounds, DGP does not;
+both are from BOPT-HPO (Yang, Deng and Zhu). This page measures how well they predict, and how long that takes.
 
-![the toy of the paper's Figure 3](bopt-toy.svg)
+## The example of the paper's Figure 3
 
-{toy_table(errors)}
+Six eighty-percent and three complete runs are known; the bias lies in [-10, -2].
 
-Bounds make the bias itself three to four times more accurate. In the sum this does not show: the error of the
-eighty-percent level, which both models share, is four to ten times that of DGP's bias, and the two happen to have
-opposite signs here, so that DGP's larger error of the bias cancels a little of it.
+![the example of the paper's Figure 3](bopt-toy.svg)
 
-## What is imputed
+{errors}
 
-Where a configuration has no eighty-percent run its value there is imputed. The paper then treats it as known; we carry
-what is not known of it into the complete level (`carry=True`). Medians over {DESIGNS} nested Latin hypercube designs,
-at {TESTS} new points each; RMSE and density in units of the function's spread; GP-TGP with bounds a little wider than
-the bias. "A third not nested": so many of the complete runs are without their eighty-percent run.
+{both_levels} Bounds make the bias itself {bias_gain} times more accurate, but not the sum of the two: the error of
+the eighty-percent level, which both models share, is much larger than that of the bias, and here it happens to have the
+opposite sign.
 
-{carry_table(found)}
+## Unknown eighty-percent values
 
-Carried variances cover the truth better everywhere. The density is better in all but the Park designs of 15 + 30 runs,
-where 95 % of the points are in the interval of 95 %, against 82 to 85 % with values plugged in. The mean is the same
-for nested data; for complete runs without their eighty-percent run it is as good or better. So it is the default.
+A configuration may have a complete run without an eighty-percent one. Its value there is then estimated. The paper
+treats the estimate as known; Farthing carries its uncertainty into the complete level (`carry=True`). Medians over
+{designs} nested Latin hypercube designs, at {tests} new points each. RMSE and density are in units of the function's
+spread; GP-TGP has bounds a little wider than the bias. "A third not nested": a third of the complete runs have no
+eighty-percent run.
 
-## Seconds
+{carry}
 
-{seconds_table(taken)}
+With uncertainty carried, {inside} designs have more points inside their 95 % interval, and {denser} have a better
+(lower) negative log density. The intervals are still too narrow in most designs: {covered} of the points are inside.
+The mean is the same for nested data. `carry=True` is the default.
 
-{machine_text(facts, versions)}
+## Time
+
+{seconds}
+
+{machine}
+
+Reproduce with `make bench-bopt-toy`. The numbers are in [data/bopt-toy.json](data/bopt-toy.json).
 """
+
+
+def document(data: dict[str, Any]) -> str:
+    """The page."""
+    errors, carry = data["errors"], data["carry"]
+    alone = [of["GP, complete runs only"][0] / of["GP-TGP"][0] for of in errors.values()]
+    gains = [of["bias of DGP"][0] / of["bias of GP-TGP"][0] for of in errors.values()]
+    inside = sum(of["carried"][2] > of["plugged in"][2] for of in carry.values())
+    denser = sum(of["carried"][1] < of["plugged in"][1] for of in carry.values())
+    covered = [of["carried"][2] for of in carry.values()]
+    return PAGE.format(
+        errors=toy_table(errors),
+        both_levels=f"GP-TGP has {percent(1 / max(alone))} to {percent(1 / min(alone))} of the RMS error of a model "
+        "of complete runs only.",
+        bias_gain=f"{min(gains):.1f} to {max(gains):.1f}",
+        designs=DESIGNS,
+        tests=TESTS,
+        carry=carry_table(carry),
+        inside=f"{inside} of {len(carry)}",
+        denser=f"{denser} of {len(carry)}",
+        covered=f"{percent(min(covered))} to {percent(max(covered))}",
+        seconds=seconds_table(data["seconds"]),
+        machine=machine_text(data["machine"], data["versions"]),
+    )
 
 
 def plain(models: dict[str, Predicted]) -> dict[str, list[list[float]]]:
@@ -237,26 +270,32 @@ def plain(models: dict[str, Predicted]) -> dict[str, list[list[float]]]:
     }
 
 
-def main() -> None:
+def measure(designs: int) -> dict[str, Any]:
     with threadpool_limits(1):
         models = {kernel: toy_models(kernel) for kernel in KERNELS}
         errors = {kernel: toy_errors(of) for kernel, of in models.items()}
-        found = carried(QUICK_DESIGNS if quick() else DESIGNS)
-        taken = seconds()
-    if quick():
-        print("\n\n".join((toy_table(errors), carry_table(found), seconds_table(taken))))
-        return
-    facts = machine()
-    data = {
-        "machine": facts, "errors": errors, "carry": found, "seconds": taken, "x": GRID[:, 0].tolist(),
+        found, taken = carried(designs), seconds()
+    return {
+        "machine": machine(), "versions": {"farthing": {name: version(name) for name in ("numpy", "scipy")}},
+        "errors": errors, "carry": found, "seconds": taken, "x": GRID[:, 0].tolist(),
         "low": np.round(toy_low(GRID), 4).tolist(), "complete": np.round(toy_complete(GRID), 4).tolist(),
         "low_runs": [TOY_LOW[:, 0].tolist(), toy_low(TOY_LOW).tolist()],
         "complete_runs": [TOY_COMPLETE[:, 0].tolist(), toy_complete(TOY_COMPLETE).tolist()],
         "kernels": KERNELS, "curves": {kernel: plain(of) for kernel, of in models.items()},
     }  # fmt: skip
-    write("bopt-toy", document(errors, found, taken, facts), data)
-    files = (DOCS / "data" / "bopt-toy.json", DOCS / "bopt-toy.svg")
-    run_module("blackbox", "bopt_toy.figure", *files)
+
+
+def main() -> None:
+    if parser(__doc__, has_page=True).parse_args().page:
+        data = kept_data("bopt-toy")
+        write_page("bopt-toy", document(data), data)
+    elif quick():
+        data = measure(QUICK_DESIGNS)
+        print("\n\n".join((toy_table(data["errors"]), carry_table(data["carry"]), seconds_table(data["seconds"]))))
+    else:
+        data = measure(DESIGNS)
+        write("bopt-toy", document(data), data)
+        run_module("blackbox", "bopt_toy.figure", DOCS / "data" / "bopt-toy.json", DOCS / "bopt-toy.svg")
 
 
 if __name__ == "__main__":

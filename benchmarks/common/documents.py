@@ -50,7 +50,9 @@ def _wrapped_block(block: str) -> str:
 def _filled(item: str) -> str:
     text = " ".join(line.strip() for line in item.splitlines())
     marker, body = ("- ", text[2:]) if text.startswith("- ") else ("", text)
-    glued = UNBROKEN.sub(lambda found: GLUE + found[1] + GLUE, UNBROKEN.sub(lambda f: GLUE + f[1] + GLUE, body))
+    glued = body.replace(" %", GLUE + "%")
+    for _ in range(2):  # twice, because matches that share a space are found one at a time
+        glued = UNBROKEN.sub(lambda found: GLUE + found[1] + GLUE, glued)
     lines = textwrap.fill(
         glued, WIDTH, initial_indent=marker, subsequent_indent=" " * len(marker),
         break_long_words=False, break_on_hyphens=False,
@@ -116,8 +118,3 @@ def machine_text(facts: dict[str, Any], versions: dict[str, dict[str, str]]) -> 
     )
     where = f"{facts['cores']} cores of {facts['cpu']} ({facts['system']}), Python {facts['python']}"
     return f"Measured with Farthing {facts['farthing']} on {where}. Libraries: {shown}."
-
-
-def verdict(passed: bool) -> str:
-    """The word for a bar that was met or not."""
-    return "pass" if passed else "fall short"

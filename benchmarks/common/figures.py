@@ -25,7 +25,7 @@ def ticks(values: list[float]) -> tuple[list[float], list[str]]:
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """One legend for all panels, beside them, with the lines of one."""
+    """One legend for all panels, to their right, with the lines of one."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
 

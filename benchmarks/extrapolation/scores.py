@@ -61,7 +61,7 @@ class Guess:
 
 
 def points_of(end: int) -> Array:
-    """The at most three points of a curve of so many steps that the surrogate gets."""
+    """The points, at most three, of a curve of `end` steps that the surrogate gets."""
     return np.unique([max(end // 4, 1), max(end // 2, 1), end])
 
 
@@ -137,9 +137,9 @@ class Scores:
     def covered(self, method: str) -> float:
         return float(self.coverage[..., METHODS.index(method)].mean())
 
-    def ratio(self, method: str, beside: str) -> tuple[float, float]:
+    def ratio(self, method: str, other: str) -> tuple[float, float]:
         """Of the errors, and one standard error of it over the tasks."""
-        ours, theirs = (self.errors[..., METHODS.index(name)].mean(axis=1) for name in (method, beside))
+        ours, theirs = (self.errors[..., METHODS.index(name)].mean(axis=1) for name in (method, other))
         logs = np.log(ours / theirs)
         whole = float(ours.mean() / theirs.mean())
         return whole, whole * float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else 0.0

@@ -30,19 +30,19 @@ CONFIGURATIONS, QUICK_CONFIGURATIONS = 15, 5
 LONG = 300  # steps, on the smaller data set
 
 PAGE = """\
-# Levels of training
+# Where the fast period of training ends
 
-BOPT-HPO trains a configuration to one of two levels: to the end of its fast-improving period (eighty-percent training,
-which the paper expects at 20 % to a third of the time) or completely. `farthing.policies.bopt.levels` finds both ends
-while a curve is being trained. Here its rules meet {runs} runs: {configurations} random configurations each of three
-learners on two data sets that scikit-learn carries, judged by validation error and by validation log-loss. That makes
-{cells} cells.
+The policy [`bopt`](bopt.md) trains a configuration to one of two levels: to the end of its fast-improving period
+(eighty-percent training, which the paper expects at 20 % to a third of the time) or completely.
+`farthing.policies.bopt.levels` finds both ends while a curve is being trained. This page compares its rules on {runs}
+runs: {configurations} random configurations each of three learners on two data sets that scikit-learn carries, judged
+by validation error and by validation log-loss. That makes {cells} cells.
 
 *Reached* is the share of the final improvement (first value minus best value of the whole run) that the best value so
 far had; a tenth of all curves stayed below the *lowest tenth*. *Rank correlation* is Spearman's, of the best value at
-the end of the level with the best value of the whole run, over the configurations of a cell: what makes a level useful
-to a tuner. The last two columns compare with one fixed share of max_steps for all runs that takes as much time on
-average; ± is one standard error over the cells. Rows of *hindsight* know the rest of the curve.
+the end of the level with the best value of the whole run, over the configurations of a cell: it tells how useful a
+level is for tuning. The last two columns compare with one fixed share of max_steps for all runs that takes as much time
+on average; ± is one standard error over the cells. Rows of *hindsight* know the rest of the curve.
 
 ![curves and where the rules end](levels.svg)
 
@@ -53,19 +53,20 @@ average; ± is one standard error over the cells. Rows of *hindsight* know the r
 The default is `elbow`:
 
 - It reaches what the paper says, about 80 % in 20 % to a third of the time, from the values alone. {limits}
-- It does not change when values are moved or scaled. Prechelt's ratios do, and need positive values, while Farthing
-  minimises minus the accuracy of those who maximise accuracy: `progress` ends elsewhere on the same curves minus 6.
+- It does not change when values are shifted or scaled. Prechelt's ratios do, and need positive values, while Farthing
+  minimises minus the accuracy if you maximise accuracy: `progress` ends elsewhere on the same curves minus 6.
 - **It does not rank configurations better than one fixed share of the same time**, nor does the step that hindsight
-  would choose. It has reached a little more by then. Without `latest` it ranks worse than a fixed share: slow runs
-  are then trained much further than fast ones.
+  would choose. It has reached a little more by then. Without `latest` it ranks worse than a fixed share: slow runs are
+  then trained much further than fast ones.
 - Where steps report training values, `progress` ranks better than a fixed share of its time with 80 or 100 steps, most
-  often by waiting for `latest`. It does not from values alone, nor with {long} steps.
-- `quotient` is rarely met in the first third: overfitting comes later. It is the share `latest` under another name.
+  often because it waits for `latest`. It does not from values alone, nor with {long} steps.
+- `quotient` rarely ends a curve in the first third, because overfitting comes later. It is then the share `latest`
+  under another name.
 
 ### With {long} steps, on breast_cancer
 
-Where max_steps is set more generously, `elbow` ends at a smaller share of it, still near 80 %, while a fixed share
-goes on to whatever is there. Ranks are worse than above with every rule, and best after a fixed third.
+With a larger max_steps, `elbow` ends at a smaller share of it, still near 80 %, while a fixed share grows with it.
+Ranks are worse than above with every rule, and best after a fixed third.
 
 {level_one_long}
 
@@ -79,13 +80,13 @@ With {long} steps on breast_cancer:
 
 The default is `converged`:
 
-- Where training values are reported it gives up under 1 % of the improvement with 80 or 100 steps, 2 % with {long}. It
-  saves the more, the longer max_steps is; with 80 or 100 steps half of the curves still improve in their last tenth.
-- **Its weakness is a validation error that stands still for a while and then falls by a few examples**, worst without
-  training values, which would say that learning goes on. With {long} steps it ranks no better than a fixed share, and
+- Where training values are reported it loses less than 1 % of the improvement with 80 or 100 steps, 2 % with {long}. It
+  saves more the longer max_steps is; with 80 or 100 steps half of the curves still improve in their last tenth.
+- **Its weakness is a validation error that stays the same for a while and then falls by a few examples**, worst without
+  training values, which would show that learning goes on. With {long} steps it ranks no better than a fixed share, and
   perhaps worse: final errors are then a few examples apart.
-- `rises` loses nothing and saves little, for it waits for overfitting; `quotient` is in between. `loss` at Prechelt's
-  5 % takes the noise of a validation error for overfitting: it ended {lost} of the curves within 10 steps.
+- `rises` loses nothing and saves little, because it waits for overfitting; `quotient` is in between. `loss` at
+  Prechelt's 5 % takes the noise of a validation error for overfitting: it ended {lost} of the curves within 10 steps.
 
 ## Cell by cell
 
@@ -109,13 +110,12 @@ The default is `converged`:
 
 {machine}
 
-Reproduce with `.venv/bin/python -m benchmarks.levels`. The shown curves and all ends are in
-[data/levels.json](data/levels.json).
+Reproduce with `make bench-levels`. The curves of the figure and all ends are in [data/levels.json](data/levels.json).
 """
 
 
 def share_of_curves(cells: Sequence[Cell], ends: Ends, which: Callable[[int, int], bool]) -> str:
-    """On how many curves the step at which a rule ends, beside the length, is such a one."""
+    """The share of curves for which `which(step at which the rule ends, length)` holds."""
     found = [
         which(ends(run.values[cell.value], run.train) or len(run.train), len(run.train))
         for cell in cells
@@ -128,7 +128,7 @@ def limits_text(cells: Sequence[Cell], longer: Sequence[Cell]) -> str:
     """How often the default of level one is met before its limit."""
     rule = Elbow()
     met = [share_of_curves(group, by_rule(rule), lambda end, k: end != rule.limit(k)) for group in (cells, longer)]
-    return f"An elbow ends {met[0]} of\n  the curves here and {met[1]} of those with {LONG} steps, `latest` the others."
+    return f"An elbow ends {met[0]} of the curves here and {met[1]} of those with {LONG} steps, `latest` the others."
 
 
 def document(cells: Sequence[Cell], longer: Sequence[Cell], facts: dict[str, Any]) -> str:

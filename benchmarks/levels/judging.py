@@ -96,7 +96,7 @@ COMPLETE: dict[str, Ends] = {
 
 
 class Comparison:
-    """Rules beside fixed shares of the steps that take as much time."""
+    """Rules compared with fixed shares of the steps that take as much time."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.cells = cells
@@ -120,7 +120,7 @@ class Comparison:
         ]  # fmt: skip
 
     def _at(self, seconds: float) -> Array:
-        """What the fixed share that takes so much time reached, per cell (cells, 2)."""
+        """What the fixed share that takes as much time reached, per cell (cells, 2)."""
         flat = self.fixed.reshape(len(SHARES), -1)
         at = [np.interp(seconds, self.times, column) for column in flat.T]
         return np.array(at).reshape(self.fixed.shape[1:])

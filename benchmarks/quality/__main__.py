@@ -1,25 +1,25 @@
-"""Simple regret of Farthing's policy `ei` after 60 evaluations, beside Optuna's GPSampler.
+"""Simple regret of Farthing's policy `ei` after 60 evaluations, compared with Optuna's GPSampler.
 
     python -m benchmarks.quality            20 seeds; writes docs/quality.md and docs/data/quality.json
     QUICK=1 python -m benchmarks.quality    3 seeds, prints only
-    python -m benchmarks.quality --seeds 10 --problems branin mixed6
+    python -m benchmarks.quality --seeds 10 --problems branin mixed6    prints only
+    python -m benchmarks.quality --page       the page again, from its data
 
 Five functions with known optimum, noise-free. With the same seed every method starts from the same 8
 configurations, a scrambled Sobol design drawn here, so that runs are paired. Two runs at a time, one thread
-each. Finished runs are kept in benchmarks/cache under a hash of the task and of the code that did it, so a
-benchmark that was interrupted continues, and one whose code changed starts anew.
+each. Finished runs are kept, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.common.documents import machine, machine_text, table, verdict, write
+from benchmarks.common.command import parser
+from benchmarks.common.documents import kept_data, listed, machine, machine_text, page, table, write, write_page
 from benchmarks.common.environments import quick
 from benchmarks.common.statistics import resampled_interval
 from benchmarks.quality.runs import EVALUATIONS, FARTHING, INITIAL, METHODS, PEERS, Method, Result, Run, measure
@@ -27,33 +27,23 @@ from farthing.problems.functions import FUNCTIONS
 
 SEEDS = 20
 RESAMPLES = 10_000
-ENOUGH = 4  # of the five problems
 
 Array = NDArray[np.float64]
 
 
 class Table:
-    """Results as arrays over seeds."""
+    """Regrets (seeds,) by problem and method, from the data of the page."""
 
-    def __init__(self, results: dict[Run, Result], problems: Sequence[str], seeds: int) -> None:
-        self._results, self.problems, self.seeds = results, problems, seeds
+    def __init__(self, data: dict[str, Any]) -> None:
+        self._regrets = {p: {m: np.array(column) for m, column in by.items()} for p, by in data["regret"].items()}
+        self.problems = list(self._regrets)
+        self.seeds = len(self.regrets(self.problems[0], FARTHING))
 
-    def _column(self, problem: str, method: Method) -> list[Result]:
-        return [self._results[Run(problem, method, seed)] for seed in range(self.seeds)]
+    def regrets(self, problem: str, method: Method) -> Array:
+        return self._regrets[problem][method.name]
 
-    def regrets(self, problem: str, method: Method) -> Array:  # (seeds,)
-        return np.array([result.regret for result in self._column(problem, method)])
-
-    def versions(self) -> dict[str, dict[str, str]]:
-        return {run.method.system: result.versions for run, result in self._results.items()}
-
-    def not_worse(self, peer: Method) -> list[str]:
-        """Problems on which Farthing's median regret is at most the peer's."""
-        return [
-            problem
-            for problem in self.problems
-            if np.median(self.regrets(problem, FARTHING)) <= np.median(self.regrets(problem, peer))
-        ]
+    def median(self, problem: str, method: Method) -> float:
+        return float(np.median(self.regrets(problem, method)))
 
 
 def _regret_cell(regrets: Array) -> str:
@@ -67,50 +57,55 @@ def _wins_cell(ours: Array, theirs: Array) -> str:
 
 def regret_table(found: Table) -> str:
     """Median regret with its interval, per problem and method."""
-    rows = [
-        [problem, *(_regret_cell(found.regrets(problem, method)) for method in METHODS)] for problem in found.problems
-    ]
+    rows = [[p, *(_regret_cell(found.regrets(p, method)) for method in METHODS)] for p in found.problems]
     return table(["problem", *(method.title for method in METHODS)], rows)
 
 
 def wins_table(found: Table) -> str:
     """Paired wins, ties and losses of Farthing, per problem and peer."""
     rows = [
-        [problem, *(_wins_cell(found.regrets(problem, FARTHING), found.regrets(problem, p)) for p in PEERS)]
-        for problem in found.problems
+        [p, *(_wins_cell(found.regrets(p, FARTHING), found.regrets(p, peer)) for peer in PEERS)]
+        for p in found.problems
+    ]  # fmt: skip
+    return table(["problem", *(f"compared with {peer.title}" for peer in PEERS)], rows)
+
+
+def comparison(found: Table, peer: Method) -> str:
+    """On which problems the median is lower than a peer's, and where it is not, in one line."""
+    medians = {p: (found.median(p, FARTHING), found.median(p, peer)) for p in found.problems}
+    lower = [p for p, (ours, theirs) in medians.items() if ours < theirs]
+    others = [
+        f"{'the same' if ours == theirs else 'higher'} on {p} ({ours:.2g}, compared with {theirs:.2g})"
+        for p, (ours, theirs) in medians.items()
+        if ours >= theirs
     ]
-    return table(["problem", *(f"against {peer.title}" for peer in PEERS)], rows)
-
-
-def bar_lines(found: Table) -> list[str]:
-    """The bar against GPSampler at its defaults, and the same count against its other setting."""
-    lines = []
-    for peer in PEERS:
-        good = found.not_worse(peer)
-        outcome = verdict(len(good) >= ENOUGH) if len(found.problems) == len(FUNCTIONS) else "not all measured"
-        counted = f"median not worse on {len(good)} of {len(found.problems)} problems"
-        lines.append(f"- against {peer.title}: {counted} ({', '.join(good) or 'none'}), {outcome}")
-    return lines
+    where = f" ({', '.join(lower)})" if lower else ""
+    rest = f"; it is {listed(others)}" if others else ""
+    return f"- {peer.title}: lower on {len(lower)} of {len(medians)} problems{where}{rest}."
 
 
 PAGE = """\
 # Regret after {evaluations} evaluations
 
-How far the best of {evaluations} evaluations is above the known optimum (simple regret; less is better):
-median and bootstrap 95 % interval, number of seeds: {seeds}. With the same seed every method starts from the
-same {initial} configurations, a scrambled Sobol design. The functions are noise-free.
+How close does Farthing's policy `ei` come to the minimum of a function in {evaluations} evaluations, compared with
+Optuna's GPSampler? Regret is the best value found minus the known minimum; lower is better. The functions have no
+noise.
+
+Farthing's median regret, compared with
+
+{comparisons}
+
+GPSampler's defaults allow for noise. "GPSampler, deterministic" is told that there is none
+(`deterministic_objective=True`); Farthing is not told.
+
+Median regret over {seeds} seeds, with bootstrap 95 % intervals. With the same seed every method starts from the same
+{initial} configurations, a scrambled Sobol design.
 
 {regrets}
 
-Seeds on which Farthing is better / equal / worse:
+Number of seeds on which Farthing's regret is lower / equal / higher:
 
 {wins}
-
-The bar: Farthing's median not worse than GPSampler's at its defaults on at least {enough} of the five
-problems. GPSampler's defaults allow for noise; `deterministic_objective=True` tells it that there is none,
-which Farthing is not told. The second line counts against that setting, with the same bar.
-
-{bars}
 
 {machine}
 
@@ -118,52 +113,49 @@ Reproduce with `make bench-quality`. Every run is in [data/quality.json](data/qu
 """
 
 
-def document(found: Table, facts: dict[str, Any]) -> str:
+def document(data: dict[str, Any]) -> str:
     """The page."""
+    found = Table(data)
     return PAGE.format(
-        evaluations=EVALUATIONS,
-        initial=INITIAL,
+        evaluations=data["evaluations"],
+        initial=data["initial"],
         seeds=found.seeds,
-        enough=ENOUGH,
+        comparisons="\n".join(comparison(found, peer) for peer in PEERS),
         regrets=regret_table(found),
         wins=wins_table(found),
-        bars="\n".join(bar_lines(found)),
-        machine=machine_text(facts, found.versions()),
+        machine=machine_text(data["machine"], data["versions"]),
     )
 
 
-def data(found: Table, facts: dict[str, Any]) -> dict[str, Any]:
+def data_of(results: dict[Run, Result], problems: Sequence[str], seeds: int) -> dict[str, Any]:
     """Regret per problem, method and seed."""
+
+    def regrets(problem: str, method: Method) -> list[float]:
+        return [float(f"{results[Run(problem, method, seed)].regret:.5g}") for seed in range(seeds)]
+
     return {
-        "machine": facts,
-        "versions": found.versions(),
+        "machine": machine(),
+        "versions": {run.method.system: result.versions for run, result in results.items()},
         "evaluations": EVALUATIONS,
         "initial": INITIAL,
-        "regret": _per_method(found, found.regrets, "{:.5g}"),
-    }
-
-
-def _per_method(found: Table, column: Any, digits: str) -> dict[str, dict[str, list[float]]]:
-    return {
-        problem: {
-            method.name: [float(digits.format(number)) for number in column(problem, method)] for method in METHODS
-        }
-        for problem in found.problems
+        "regret": {problem: {method.name: regrets(problem, method) for method in METHODS} for problem in problems},
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3 if quick() else SEEDS)
-    parser.add_argument("--problems", nargs="+", choices=list(FUNCTIONS), default=list(FUNCTIONS))
-    arguments = parser.parse_args()
-    found = Table(measure(arguments.problems, arguments.seeds), arguments.problems, arguments.seeds)
-    facts = machine()
-    text = document(found, facts)
-    if arguments.seeds == SEEDS and len(arguments.problems) == len(FUNCTIONS):
-        write("quality", text, data(found, facts))
+    options = parser(__doc__, has_page=True)
+    options.add_argument("--seeds", type=int, default=3 if quick() else SEEDS)
+    options.add_argument("--problems", nargs="+", choices=list(FUNCTIONS), default=list(FUNCTIONS))
+    asked = options.parse_args()
+    if asked.page:
+        data = kept_data("quality")
+        write_page("quality", document(data), data)
+        return
+    data = data_of(measure(asked.problems, asked.seeds), asked.problems, asked.seeds)
+    if asked.seeds == SEEDS and len(asked.problems) == len(FUNCTIONS):
+        write("quality", document(data), data)
     else:
-        print("\n" + text)
+        print("\n" + page(document(data), data))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def study(given: Given, results: Results) -> dict[str, Ran]:
 
 
 def watch(workers: int, setting: Setting) -> Watched:
-    """A study with so many workers."""
+    """A study with some workers."""
     arguments = [workers, f"{setting.window + setting.allowance:g}", TRIAL_SECONDS]
     with Child("farthing", "runner_budgets.peers.workers_peer", arguments, ANSWER_SECONDS) as child:
         child.answer()
@@ -123,7 +123,7 @@ def watch(workers: int, setting: Setting) -> Watched:
 
 
 def all_at_work(trials: Sequence[Sequence[float]], workers: int) -> float:
-    """When so many trials were under way for the first time; trials are [begin, end], by their beginning."""
+    """When as many trials as workers were under way for the first time; trials are [begin, end], by their beginning."""
     for begin, _ in trials:
         if sum(other[0] <= begin < other[1] for other in trials) >= workers:
             return begin

@@ -1,22 +1,23 @@
-"""Searches of scikit-learn under equal seconds: FarthingSearchCV beside random search, halving and Optuna.
+"""Searches in scikit-learn with equal time: FarthingSearchCV compared with random search, halving and Optuna.
 
     python -m benchmarks.sklearn_search            10 seeds; writes docs/sklearn-bench.md, .svg and its data
     QUICK=1 python -m benchmarks.sklearn_search    2 tasks, 2 seeds, 8 seconds; prints only
     python -m benchmarks.sklearn_search --kept     the page from the runs done so far
     python -m benchmarks.sklearn_search --tasks boosting --methods farthing random --seeds 4    prints only
 
-Two searches run side by side, each with one thread; leave the machine alone meanwhile (90 minutes for all of it).
-Finished runs are kept, so that an interrupted benchmark continues.
+Two searches run side by side, each with one thread; run nothing else on the machine meanwhile (90 minutes for all of
+it). Finished runs are kept, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
 
 import argparse
 
+from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.sklearn_search.findings import findings
-from benchmarks.sklearn_search.page import bar_lines, data, document, overall_table, task_table
+from benchmarks.sklearn_search.page import comparison_lines, data, document, overall_table, task_table
 from benchmarks.sklearn_search.runs import (
     FILES,
     METHODS,
@@ -34,14 +35,14 @@ WORKERS = 2
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kept", action="store_true", help="only what was done before")
-    parser.add_argument("--tasks", nargs="+", choices=TASKS)
-    parser.add_argument("--methods", nargs="+", choices=[method.key for method in METHODS])
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--budget", type=float, help="seconds")
-    parser.add_argument("--workers", type=int, default=WORKERS)
-    return parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--kept", action="store_true", help="only what was done before")
+    options.add_argument("--tasks", nargs="+", choices=TASKS)
+    options.add_argument("--methods", nargs="+", choices=[method.key for method in METHODS])
+    options.add_argument("--seeds", type=int)
+    options.add_argument("--budget", type=float, help="seconds")
+    options.add_argument("--workers", type=int, default=WORKERS)
+    return options.parse_args()
 
 
 def main() -> None:
@@ -59,7 +60,7 @@ def main() -> None:
         print("no method has all of its runs on a task")
     elif not is_page:
         tables = [task_table(found, task) for task in found.tasks if {RANDOM} & {m.name for m in found.methods(task)}]
-        print("\n\n".join(["", *tables, overall_table(found), *bar_lines(found)]))
+        print("\n\n".join(["", *tables, overall_table(found), *comparison_lines(found)]))
     else:
         facts = machine()
         write("sklearn-bench", document(found, missing, facts), data(found, facts))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common.documents import machine_text, table, verdict
+from benchmarks.common.documents import listed, machine_text, table
+from benchmarks.common.statistics import percent
 from benchmarks.sklearn_search.findings import RESAMPLES, SHARES, Findings
 from benchmarks.sklearn_search.runs import (
     FARTHING,
@@ -17,7 +18,6 @@ from benchmarks.sklearn_search.runs import (
 )
 
 GRID = np.linspace(0.02, 1.0, 50)  # of the figure
-EARLY = 0.5  # share of the seconds by which the value of random search is to be reached
 
 ABOUT = {
     "pipeline": "`StandardScaler`, `PCA`, `SVC` on the digits; accuracy; 5 parameters",
@@ -29,7 +29,7 @@ ABOUT = {
 
 
 def _share(share: float) -> str:
-    return f"{share:.0%}" if np.isfinite(share) else "never"
+    return percent(share) if np.isfinite(share) else "never"
 
 
 def _with_interval(found: Findings, cells: Array, digits: int) -> str:
@@ -45,7 +45,7 @@ def _with_interval(found: Findings, cells: Array, digits: int) -> str:
 def task_table(found: Findings, task: str) -> str:
     header = [
         task, "score at the end", "held-out score", *(f"rank at {share:.0%}" for share in SHARES),
-        "value of random search reached", "scores",
+        "time to the score of random search", "scores",
     ]  # fmt: skip
     rows = []
     for method in found.methods(task):
@@ -80,77 +80,90 @@ def overall_table(found: Findings) -> str:
     return table(header, rows)
 
 
-def bar_lines(found: Findings) -> list[str]:
-    """The bar, point by point."""
+PLACES = ("first", "second", "third", "last")
+
+
+def rank_line(ends: Mapping[str, float], by_task: Mapping[str, float]) -> str:
+    """The mean rank at the end, and its place among all of them."""
+    titles = {method.name: method.title for method in reversed(METHODS)}
+    order = sorted(ends, key=lambda name: ends[name])
+    rivals = listed([f"{titles[name]} {ends[name]:.2f}" for name in order if name != FARTHING])
+    tasks = listed([f"{rank:.1f} on {task}" for task, rank in by_task.items()])
+    return (
+        f"- By mean rank at the end, over tasks and seeds, FarthingSearchCV is {PLACES[order.index(FARTHING)]} with "
+        f"{ends[FARTHING]:.2f}; {rivals}. Its rank is {tasks}."
+    )
+
+
+def reached_line(median: float, low: float, high: float, never: float) -> str:
+    """When FarthingSearchCV had what random search ended with."""
+    return (
+        f"- It has the score that RandomizedSearchCV ends with after {_share(median)} of the seconds (median over "
+        f"tasks and seeds, 95 % interval {_share(low)} to {_share(high)}). In {percent(never)} of the searches it "
+        "never has it."
+    )
+
+
+def comparison_lines(found: Findings) -> list[str]:
     if not {FARTHING, RANDOM} <= set(found.ranked):
-        return ["No verdict: it needs FarthingSearchCV and RandomizedSearchCV on every task."]
+        return ["No comparison: it needs FarthingSearchCV and RandomizedSearchCV on every task."]
     ends = {name: float(ranks[..., -1].mean()) for name, ranks in found.ranks.items()}
-    best = min(ends, key=lambda name: ends[name])
-    rivals = min(rank for name, rank in ends.items() if name != FARTHING)
-    median = float(np.median(found.reached))
-    low, high = found.interval(found.reached, np.median)
-    return [
-        f"- mean rank at the end, over tasks and seeds: {ends[FARTHING]:.2f}, the best peer has {rivals:.2f}: "
-        f"{verdict(best == FARTHING)}",
-        f"- share of the seconds by which FarthingSearchCV has the score that RandomizedSearchCV ends with, median "
-        f"over tasks and seeds: {_share(median)} ({_share(low)} to {_share(high)}), never in "
-        f"{np.isinf(found.reached).mean():.0%} of them; at most {EARLY:.0%}: {verdict(median <= EARLY)}",
-    ]
+    by_task = dict(zip(found.tasks, found.ranks[FARTHING][..., -1].mean(axis=0), strict=True))
+    interval = found.interval(found.reached, np.median)
+    never = float(np.isinf(found.reached).mean())
+    return [rank_line(ends, by_task), reached_line(float(np.median(found.reached)), *interval, never)]
 
 
 PAGE = """\
-# Searches in scikit-learn under equal seconds
+# Searches in scikit-learn with equal time
 
-`FarthingSearchCV(estimator, space, budget=Budget(seconds={budget:g}))` beside `RandomizedSearchCV`,
+`FarthingSearchCV(estimator, space, budget=Budget(seconds={budget:g}))`, compared with `RandomizedSearchCV`,
 `HalvingRandomSearchCV` and `OptunaSearchCV`, all stopped after {budget:g} seconds, on four estimators:
 
 {about}
 
-{seeds} paired seeds: a seed is that of the data (where they are generated), of their split into rows to search with and
-rows held out, of the {folds} folds and of the search; all methods have the same. What counts is the best mean score
-over the folds that a search knew at each moment.
+{seeds} paired seeds. A seed sets the data (where they are generated), their split into rows to search with and rows
+held out, the {folds} folds and the search; all methods have the same. What counts is the best mean score over the folds
+that a search knew at each moment.
+
+{comparison}
 
 ![how far behind the best of all, against seconds](sklearn-bench.svg)
-
-## The bar
-
-{bar}
 
 {overall}
 
 In parentheses are 95 % intervals from {resamples} bootstrap samples of the seeds. Ranks are among FarthingSearchCV and
-the three peers, each with the stronger of its two spaces where it has two; ties share a rank.
+the three peers, each with the better of its two spaces where it has two; ties share a rank.
 
 {sections}
 
 ## How it was measured
 
 - A search runs in a process of its own with all libraries loaded, `n_jobs=1`, one thread. The clock starts at `fit`, so
-  the start of Farthing's worker process is within its budget. Every score is written to a file with the time by the
-  scorer itself, in the same way for all; a candidate is known when all its folds have a score on all of their test
-  rows. What comes after the budget does not count, and who has not ended a moment later is killed.
-- `FarthingSearchCV` at its defaults. So it begins with the estimator's own parameters where the space has a counterpart
-  for each: on boosting, where they are good ones. The peers do not.
-- The two estimators that can be trained step by step are: a score is then that of a step, which is a configuration with
-  so many iterations. A best-of-steps may flatter: that is what held-out scores are for. They are of the best
-  configuration (with the number of iterations of its best step), fitted again to all rows searched with, on rows that
-  no search had.
+  the start of Farthing's worker process is within its budget. The scorer itself writes every score to a file with the
+  time, in the same way for all. A candidate is known when all its folds have a score on all of their test rows. What
+  comes after the budget does not count, and a search that has not ended a moment later is killed.
+- `FarthingSearchCV` is at its defaults. So it begins with the estimator's own parameters where the space has a
+  counterpart for each: on boosting, where they are good ones. The peers do not.
+- Farthing trains the two estimators step by step that can be trained so: a score is then that of a step, which is a
+  configuration with that number of iterations. The best of many steps may look better than it is; held-out scores tell.
+  They are of the best configuration (with the number of iterations of its best step), fitted again to all rows searched
+  with, on rows that no search had.
 - `RandomizedSearchCV` with more candidates than it can fit. `OptunaSearchCV` at its defaults (TPE, no pruning),
   `n_trials=None, timeout={budget:g}`, the same space in its distributions.
 - On the two iterative estimators these two come twice: with all iterations, as Farthing's complete training, and with
   the number of iterations as a further parameter from 5 on.
 - `HalvingRandomSearchCV(factor=3, min_resources="exhaust")` over iterations on the two iterative estimators, over rows
-  on the others. How many candidates it begins with is set per task so that it ends about twice within the budget; then
-  it begins again with other candidates. Its scores on fewer rows are no scores of a candidate and do not count; those
-  after fewer iterations do.
+  on the others. The number of candidates it begins with is set per task so that it ends about twice within the budget;
+  then it begins again with other candidates. Its scores on fewer rows do not count; those after fewer iterations do.
 - Farthing's defaults were changed after pilot runs of 20 seconds on six of these seeds (where it ended behind
-  `OptunaSearchCV`), and chosen on seeds from 100 on; the budget was doubled then too.
+  `OptunaSearchCV`), and chosen on seeds from 100 on. The budget was doubled then too.
 - Spaces were settled after short pilot runs: of `SVR` two kernels that take minutes or diverge and C above 1e3 were
-  left out (scikit-learn's own example ends there too), when one candidate of Farthing had taken a whole budget.
+  left out (scikit-learn's own example ends there too), after one candidate of Farthing had taken a whole budget.
 - The last column counts the mean scores over all folds that a search came to know, one per step where it trains in
   steps.
-- Ablations are not ranked. `skip_folds=True` leaves candidates that cannot win after some folds, and does not train
-  step by step; `iterative=False` does not either.
+- Other options of Farthing are not ranked. `skip_folds=True` leaves candidates that cannot win after some folds, and
+  does not train step by step; `iterative=False` does not either.
 {missing}
 {machine}
 
@@ -165,7 +178,7 @@ def document(found: Findings, missing: Sequence[str], facts: dict[str, Any]) -> 
         about="\n".join(f"- {task}: {ABOUT[task]}" for task in found.tasks),
         seeds=found.seeds,
         folds=5,
-        bar="\n".join(bar_lines(found)),
+        comparison="\n".join(comparison_lines(found)),
         overall=overall_table(found),
         resamples=RESAMPLES,
         sections="\n\n".join(f"## {task.capitalize()}\n\n{task_table(found, task)}" for task in found.tasks),

@@ -1,8 +1,9 @@
-"""Trials per second of long studies that are kept in a file: Farthing beside Optuna.
+"""Trials per second of long studies that are kept in a file: Farthing compared with Optuna.
 
     python -m benchmarks.throughput            10,000 trials; writes docs/throughput.md and docs/data/throughput.json
     QUICK=1 python -m benchmarks.throughput    1,000 trials, prints only
-    ... --folder DIR                           with the study files there, and not where temporary files go
+    ... --folder DIR                             with the study files there, and not where temporary files go
+    python -m benchmarks.throughput --page       the page again, from its data
 
 Optuna waits for the disk about ten times per trial: on a slow or busy one 10,000 trials of it take an hour.
 
@@ -14,7 +15,6 @@ a machine that does.
 
 from __future__ import annotations
 
-import argparse
 import sqlite3
 import tempfile
 import time
@@ -25,12 +25,12 @@ from statistics import median
 from typing import Any
 
 from benchmarks.common.children import Child
-from benchmarks.common.documents import machine, machine_text, table, verdict, write
+from benchmarks.common.command import parser
+from benchmarks.common.documents import kept_data, machine, machine_text, page, table, write, write_page
 from benchmarks.common.environments import ensure, quick
+from benchmarks.common.statistics import percent
 
 NAMES = {"farthing": "Farthing", "optuna": "Optuna"}
-MOST_SLOWER = 1.5  # the last trials than the first
-TIMES_OPTUNA = 5.0
 ANSWER_SECONDS = 600.0
 COMMITS = 200
 
@@ -100,7 +100,7 @@ class Results:
 
 
 def measure(setting: Setting, folder: Path) -> Results:
-    """Long studies, then the end of the long ones beside the start of new ones."""
+    """Long studies; then, in turns, the end of the long ones and the start of new ones."""
     results = Results()
     results.commit_seconds += commits(folder / "before.db")
     with ExitStack() as stack:
@@ -146,30 +146,31 @@ def commits(path: Path) -> list[float]:
 PAGE = """\
 # Trials per second of long studies
 
-{trials:,} trials of an objective that takes 1 ms, five parameters, drawn at random, every event on disk before the next
-is begun: Farthing's policy `random` with a study file, and Optuna's `RandomSampler` with `RDBStorage` in an SQLite
-file, both at their defaults. Milliseconds are those of a whole trial, the objective's one included. The files were on
-{place}.
+How fast does a long study run whose every event is on disk before the next begins, and does it get slower as it grows?
+{trials:,} trials of an objective that takes 1 ms, five parameters, drawn at random: Farthing's policy `random` with a
+study file, compared with Optuna's `RandomSampler` with `RDBStorage` in an SQLite file, both at their defaults. The
+files were on {place}.
+
+- Farthing runs {ratio:.1f} times as many trials per second as Optuna ({ours:.0f}, compared with {theirs:.0f}).
+- The last {compared:,} trials take {slower:.2f} times as long as the first {compared:,}; Optuna's take
+  {peer_slower:.2f} times as long.
+
+Milliseconds are those of a whole trial, including the 1 ms of the objective:
 
 {table}
 
 The first {compared:,} trials are those of a second study, run in turns with the last {compared:,} of the long one, so
-that both meet the same machine. CPU is the process's own time, to which waiting for the disk or for a core does not
-belong: it was {cpu_share:.0%} of wall time for Farthing and {peer_share:.0%} for Optuna.
+that both meet the same machine. CPU is the process's own time, without waiting for the disk or for a core: it was
+{cpu_share} of wall time for Farthing and {peer_share} for Optuna.
 
-The bar:
-
-- the last {compared:,} trials take at most {most:g} times as long as the first: {slower:.2f}, {slower_verdict}
-- Farthing runs at least {times:g} times as many trials per second as Optuna: {ratio:.1f}, {ratio_verdict}
-
-Farthing commits twice per trial, when it is asked for and when it is told; a commit of a kilobyte by SQLite alone took
-{commit:.2f} ms in the median ({high:.2f} ms in the 95th percentile) there. The two could share one only if the
-outcome of an evaluation waited in memory until the next is proposed: it would be lost with the process, and it is what
-costs most to get again.
+Farthing commits twice per trial: when it is asked for and when it is told. A commit of a kilobyte by SQLite alone took
+{commit:.2f} ms there in the median ({high:.2f} ms in the 95th percentile). To commit once, the outcome of an evaluation
+would have to wait in memory until the next one is proposed. It would be lost if the process died, and it is the most
+expensive thing to get again.
 
 {machine}
 
-Reproduce with `make bench-throughput` (`FOLDER=DIR` for files elsewhere). The numbers are in
+Reproduce with `make bench-throughput` (`FOLDER=DIR` puts the files there). The numbers are in
 [data/throughput.json](data/throughput.json).
 """
 
@@ -196,48 +197,34 @@ def file_system(folder: Path) -> str:
         found = (line.split()[1:3] for line in mounts.read_text().splitlines())
         holding = [(len(point), kind) for point, kind in found if folder.resolve().is_relative_to(point)]
         kind = max(holding, default=(0, kind))[1]
-    return "a file system in memory, where no disk is waited for" if kind == "tmpfs" else f"a disk ({kind})"
+    return "a file system in memory, so nothing waited for a disk" if kind == "tmpfs" else f"a disk ({kind})"
 
 
-def document(setting: Setting, results: Results, facts: dict[str, Any], place: str) -> str:
-    """The page: the table, the bars, what the disk takes."""
+def document(results: Results, facts: dict[str, Any], place: str) -> str:
+    """The page: the table, and what the disk takes."""
     header = ["", "trials / s", "first", "last", "last / first", "CPU, first / last", "file"]
-    seconds, slower = sorted(results.commit_seconds), results.slower("farthing")
+    seconds, total = sorted(results.commit_seconds), results.total
     return PAGE.format(
         place=place,
-        trials=setting.trials,
-        compared=setting.compared,
+        trials=total["farthing"].trials,
+        compared=results.last["farthing"].trials,
         table=table(header, rows(results)),
-        most=MOST_SLOWER,
-        slower=slower,
-        slower_verdict=verdict(slower <= MOST_SLOWER),
-        times=TIMES_OPTUNA,
+        slower=results.slower("farthing"),
+        peer_slower=results.slower("optuna"),
         ratio=results.times_optuna,
-        ratio_verdict=verdict(results.times_optuna >= TIMES_OPTUNA),
-        cpu_share=results.total["farthing"].cpu_share,
-        peer_share=results.total["optuna"].cpu_share,
+        ours=total["farthing"].per_second,
+        theirs=total["optuna"].per_second,
+        cpu_share=percent(total["farthing"].cpu_share),
+        peer_share=percent(total["optuna"].cpu_share),
         commit=1000 * median(seconds),
         high=1000 * seconds[int(0.95 * len(seconds))],
         machine=machine_text(facts, results.versions),
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where the study files go; temporary files' place if not given")
-    where = parser.parse_args().folder
-    setting = SHORT if quick() else FULL
-    for system in NAMES:
-        ensure(system)
-    with tempfile.TemporaryDirectory(prefix="farthing-throughput-", dir=where) as folder:
-        results, place = measure(setting, Path(folder)), file_system(Path(folder))
-    facts = machine()
-    text = document(setting, results, facts, place)
-    if quick():
-        print("\n" + text)
-        return
+def data_of(results: Results, facts: dict[str, Any], place: str) -> dict[str, Any]:
     spent = {"first": results.first, "last": results.last, "total": results.total}
-    data = {
+    return {
         "machine": facts,
         "place": place,
         "versions": results.versions,
@@ -245,7 +232,32 @@ def main() -> None:
         "file_bytes": results.file_bytes,
         "commit_seconds": results.commit_seconds,
     }
-    write("throughput", text, data)
+
+
+def results_of(data: dict[str, Any]) -> Results:
+    """Back from the data of the page."""
+    parts = [{system: Spent(**one) for system, one in data[name].items()} for name in ("first", "last", "total")]
+    return Results(*parts, data["file_bytes"], data["versions"], data["commit_seconds"])
+
+
+def main() -> None:
+    options = parser(__doc__, has_page=True)
+    options.add_argument("--folder", type=Path, help="where the study files go; temporary files' place if not given")
+    asked = options.parse_args()
+    if asked.page:
+        data = kept_data("throughput")
+        write_page("throughput", document(results_of(data), data["machine"], data["place"]), data)
+        return
+    for system in NAMES:
+        ensure(system)
+    with tempfile.TemporaryDirectory(prefix="farthing-throughput-", dir=asked.folder) as folder:
+        results, place = measure(SHORT if quick() else FULL, Path(folder)), file_system(Path(folder))
+    data = data_of(results, machine(), place)
+    text = document(results, data["machine"], place)
+    if quick():
+        print("\n" + page(text, data))
+    else:
+        write("throughput", text, data)
 
 
 if __name__ == "__main__":
