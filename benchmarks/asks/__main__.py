@@ -25,7 +25,7 @@ import numpy as np
 
 import farthing as ft
 from benchmarks.common.command import parser
-from benchmarks.common.documents import kept_data, machine, machine_text, page, table, write, write_page
+from benchmarks.common.documents import kept_data, machine, machine_text, publish, table, write_page
 from farthing.policies.bopt.levels import Share
 
 OBSERVATIONS, DIMENSIONS = 200, 7
@@ -170,12 +170,9 @@ def main() -> None:
     if parser(__doc__, has_page=True).parse_args().page:
         data = kept_data("asks")
         write_page("asks", document(data), data)
-    elif quick():
-        data = measure(5)
-        print(page(document(data), data))
-    else:
-        data = measure(REPETITIONS)
-        write("asks", document(data), data)
+        return
+    data = measure(5 if quick() else REPETITIONS)
+    publish("asks", document(data), data, is_whole=not quick())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.blackbox.regret import Findings, mean_interval, ratio
 from benchmarks.blackbox.runs import known, measure, planned
-from benchmarks.common.documents import machine, machine_text, page, table, write
+from benchmarks.common.documents import machine, machine_text, publish, table
 from benchmarks.common.statistics import Interval, less
 
 MEANS = 160
@@ -83,7 +83,4 @@ def batches(arguments: argparse.Namespace) -> None:
     runs = planned(arguments.seeds, arguments.tables, methods, MEANS, BATCHES, arguments.most)
     found, facts = Findings(measure(runs, arguments.workers), arguments.tables, methods), machine()
     text, data = batch_page(found, facts, arguments.most), batch_data(found, facts)
-    if arguments.whole:
-        write("blackbox-batches", text, data)
-    else:
-        print("\n" + page(text, data))
+    publish("blackbox-batches", text, data, is_whole=arguments.whole)

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.bopt_curves.learners import LEARNERS
 from benchmarks.bopt_curves.runs import FIRST, OPTIONS, POLICIES, Curve, Task, compared, measured
 from benchmarks.common.command import parser
-from benchmarks.common.documents import machine, machine_text, page, table, write
+from benchmarks.common.documents import machine, machine_text, publish, table
 from benchmarks.common.statistics import less, percent
 
 SEEDS = 5
@@ -104,10 +104,7 @@ def main() -> None:
         machine=machine_text(facts, {"farthing": {"numpy": np.__version__}}),
     )  # fmt: skip
     kept = {"machine": facts, "columns": ["share", "of_budget", "ei", "bopt"], "runs": data}
-    if quick():
-        print("\n" + page(text, kept))
-    else:
-        write("bopt-curves", text, kept)
+    publish("bopt-curves", text, kept, is_whole=not quick())
 
 
 def options_table(curves: dict[Task, Curve], blinds: list[Task]) -> str:

@@ -74,6 +74,14 @@ def write(name: str, text: str, data: dict[str, Any]) -> None:
     write_page(name, text, data)
 
 
+def publish(name: str, text: str, data: dict[str, Any], is_whole: bool) -> None:
+    """Write the page and its data if the whole experiment was done, else only print the page."""
+    if is_whole:
+        write(name, text, data)
+    else:
+        print("\n" + page(text, data))
+
+
 def write_page(name: str, text: str, data: dict[str, Any]) -> None:
     """Print a page and keep it as docs/<name>.md."""
     text = page(text, data)

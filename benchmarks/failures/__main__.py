@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common.command import parser
-from benchmarks.common.documents import listed, machine, machine_text, page, table, write
+from benchmarks.common.documents import listed, machine, machine_text, publish, table
 from benchmarks.common.environments import quick
 from benchmarks.common.statistics import percent
 from benchmarks.failures.peers.task import PROBLEMS, Problem
@@ -134,7 +134,7 @@ def late_line(late: Mapping[str, Sequence[float]]) -> str:
 def regret_line(ours: Sequence[bool], theirs: Sequence[bool], exceptions: Sequence[str]) -> str:
     """What crashes cost in the end; True where the mean regret stays small."""
     within = f"{REGRET_RATIO} times that without them and {percent(REGRET_SHARE)} of the function's range"
-    rest = f" It does not for {listed(exceptions)}." if exceptions else ""
+    rest = f" Farthing's is larger for {listed(exceptions)}." if exceptions else ""
     return (
         f"- The mean regret at the end with crashes stays within the larger of {within} in {sum(ours)} of {len(ours)} "
         f"cases (policy and problem) of Farthing, and in {sum(theirs)} of {len(theirs)} of Optuna.{rest}"
@@ -261,10 +261,7 @@ def main() -> None:
     seeds = options.parse_args().seeds
     answers, facts = measure(seeds), machine()
     text, kept = document(answers, seeds, facts), data(answers, facts)
-    if seeds == SEEDS:
-        write("failures", text, kept)
-    else:
-        print("\n" + page(text, kept))
+    publish("failures", text, kept, is_whole=seeds == SEEDS)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.common.children import Child, ChildStopped
 from benchmarks.common.command import parser
-from benchmarks.common.documents import kept_data, machine, machine_text, page, table, write, write_page
+from benchmarks.common.documents import kept_data, machine, machine_text, publish, table, write_page
 from benchmarks.common.environments import ensure, quick
 from benchmarks.common.statistics import percent
 
@@ -259,10 +259,7 @@ def main() -> None:
     results = measure(SHORT if quick() else FULL)
     data = data_of(results, machine())
     text = document(results, data["machine"])
-    if quick():
-        print("\n" + page(text, data))
-    else:
-        write("latency", text, data)
+    publish("latency", text, data, is_whole=not quick())
 
 
 if __name__ == "__main__":

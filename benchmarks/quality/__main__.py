@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common.command import parser
-from benchmarks.common.documents import kept_data, listed, machine, machine_text, page, table, write, write_page
+from benchmarks.common.documents import kept_data, listed, machine, machine_text, publish, table, write_page
 from benchmarks.common.environments import quick
 from benchmarks.common.statistics import resampled_interval
 from benchmarks.quality.runs import EVALUATIONS, FARTHING, INITIAL, METHODS, PEERS, Method, Result, Run, measure
@@ -152,10 +152,7 @@ def main() -> None:
         write_page("quality", document(data), data)
         return
     data = data_of(measure(asked.problems, asked.seeds), asked.problems, asked.seeds)
-    if asked.seeds == SEEDS and len(asked.problems) == len(FUNCTIONS):
-        write("quality", document(data), data)
-    else:
-        print("\n" + page(document(data), data))
+    publish("quality", document(data), data, is_whole=asked.seeds == SEEDS and len(asked.problems) == len(FUNCTIONS))
 
 
 if __name__ == "__main__":

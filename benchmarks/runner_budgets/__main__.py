@@ -15,7 +15,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.common.command import parser
-from benchmarks.common.documents import kept_data, listed, machine, machine_text, page, table, write, write_page
+from benchmarks.common.documents import kept_data, listed, machine, machine_text, publish, table, write_page
 from benchmarks.common.environments import ensure, quick
 from benchmarks.runner_budgets.runs import (
     ENVIRONMENTS,
@@ -212,10 +212,7 @@ def main() -> None:
     results = measure(setting)
     data = data_of(results, machine())
     text = document(setting, results, data["machine"])
-    if quick():
-        print("\n" + page(text, data))
-    else:
-        write("runner-budgets", text, data)
+    publish("runner-budgets", text, data, is_whole=not quick())
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.common.children import Child
 from benchmarks.common.command import parser
-from benchmarks.common.documents import kept_data, machine, machine_text, page, table, write, write_page
+from benchmarks.common.documents import kept_data, machine, machine_text, publish, table, write_page
 from benchmarks.common.environments import ensure, quick
 from benchmarks.common.statistics import percent
 
@@ -254,10 +254,7 @@ def main() -> None:
         results, place = measure(SHORT if quick() else FULL, Path(folder)), file_system(Path(folder))
     data = data_of(results, machine(), place)
     text = document(results, data["machine"], place)
-    if quick():
-        print("\n" + page(text, data))
-    else:
-        write("throughput", text, data)
+    publish("throughput", text, data, is_whole=not quick())
 
 
 if __name__ == "__main__":

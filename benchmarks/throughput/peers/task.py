@@ -1,8 +1,8 @@
 """The throughput task that every system is given: many trials of an objective of one millisecond, kept in a file.
 
-A peer runs one study. It writes {"ready": versions}, then waits for a number on stdin, runs that many trials more, writes
-{"seconds": s, "cpu_seconds": c} for them, and waits again, so that a driver can let several studies take turns. The
-waiting happens between two trials of one run, and is not counted.
+A peer runs one study. It writes {"ready": versions}, then waits for a number on stdin, runs that many more trials,
+writes {"seconds": s, "cpu_seconds": c} for them, and waits again, so that a driver can let several studies take turns.
+The waiting happens between two trials of one run, and is not counted.
 """
 
 from __future__ import annotations
