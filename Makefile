@@ -4,34 +4,41 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check format bench-latency bench-quality bench-blackbox bench-batches \
-	bench-cost-models bench-cost-transfer bench-levels bench-bopt-toy \
-	bench-bopt-synthetic bench-bopt-curves bench-asks bench-failures bench-throughput bench-runner bench-extrapolation bench-bapi \
-	bench-sklearn clean help
+EXPERIMENTS := latency quality asks blackbox batches failures bapi bopt-synthetic bopt-curves bopt-toy levels \
+	extrapolation cost-models cost-transfer sklearn runner throughput
+
+.PHONY: help demo test check format clean $(addprefix bench-,$(EXPERIMENTS))
 
 help:
-	@echo "make demo           tune a scikit-learn model under a 30-second budget"
-	@echo "make test           all checks and tests"
-	@echo "make check          ruff, mypy, import directions"
-	@echo "make format         let ruff rewrite the code"
-	@echo "make bench-latency  seconds per suggestion beside GPSampler and BoTorch   (QUICK=1: short)"
-	@echo "make bench-quality  regret after 60 evaluations beside GPSampler          (QUICK=1: short)"
-	@echo "make bench-blackbox regret for a budget of cost on 12 real tables beside its peers (QUICK=1: short)"
-	@echo "make bench-batches  the same in batches of 1 to 16                          (QUICK=1: short)"
-	@echo "make bench-cost-models    error of cost models against the number of evaluations      (QUICK=1: short)"
-	@echo "make bench-cost-transfer  cost learned on other data sets against cost learned online (QUICK=1: short)"
-	@echo "make bench-levels   where rules end the fast period of real training curves"
-	@echo "make bench-bopt-toy the joint surrogate of two levels on the paper's toy and on synthetic functions"
-	@echo "make bench-bopt-synthetic  two levels on synthetic functions beside EQIE, TPE, BOHB and SMAC (QUICK=1: short)"
-	@echo "make bench-bopt-curves     two levels on real learners, live (QUICK=1: short; MNIST=FILE.npz or MNIST=fetch)"
-	@echo "make bench-asks     what an ask takes under each policy, one and in batches (QUICK=1: short)"
-	@echo "make bench-failures    failures and regret next to a crashing region, beside Optuna       (QUICK=1: short)"
-	@echo "make bench-throughput  trials per second of long studies beside Optuna (QUICK=1: short; FOLDER=DIR: files there)"
-	@echo "make bench-runner      how far budgets are overrun beside Optuna and FLAML; parallel workers (QUICK=1: short)"
-	@echo "make bench-extrapolation  ends of training curves from their first fifth (LCBENCH=FOLDER; QUICK=1: short)"
-	@echo "make bench-bapi        iterative learners under a budget, beside their peers (LCBENCH=FOLDER; QUICK=1: short)"
-	@echo "make bench-sklearn     FarthingSearchCV beside scikit-learn's searches and Optuna's, equal seconds (QUICK=1: short)"
-	@echo "make clean          remove the environments"
+	@echo "make demo     tune a scikit-learn model under a 30-second budget"
+	@echo "make test     run all checks and tests"
+	@echo "make check    run ruff and mypy, and check the directions of imports"
+	@echo "make format   let ruff rewrite the code"
+	@echo "make clean    remove the environments"
+	@echo
+	@echo "Experiments. Each writes a page of docs/; with QUICK=1 it takes minutes and only prints."
+	@echo "Speed of suggestions"
+	@echo "  make bench-latency         time per suggestion, compared with Optuna's GPSampler and BoTorch"
+	@echo "  make bench-asks            time per suggestion of each policy, one at a time and in batches"
+	@echo "Quality of suggestions"
+	@echo "  make bench-quality         regret after 60 evaluations, compared with GPSampler"
+	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
+	@echo "  make bench-batches         the same in batches of 1 to 16"
+	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
+	@echo "Learners that train step by step"
+	@echo "  make bench-bapi            iterative learners under a budget, compared with peers (needs LCBENCH=FOLDER)"
+	@echo "  make bench-bopt-synthetic  two levels of training on synthetic functions, compared with peers"
+	@echo "  make bench-bopt-curves     two levels of training on real learners (MNIST=FILE.npz or MNIST=fetch adds MNIST)"
+	@echo "  make bench-bopt-toy        accuracy of the model of two levels"
+	@echo "  make bench-levels          where rules end the fast period of real training curves"
+	@echo "  make bench-extrapolation   predicting the ends of training curves from their first fifth (LCBENCH=FOLDER)"
+	@echo "Models of cost"
+	@echo "  make bench-cost-models     error of cost models after n evaluations"
+	@echo "  make bench-cost-transfer   costs learned on other data sets, compared with costs learned on this one"
+	@echo "Searches and the runner"
+	@echo "  make bench-sklearn         FarthingSearchCV, compared with the searches of scikit-learn and Optuna"
+	@echo "  make bench-runner          how far budgets of seconds are overrun, compared with Optuna and FLAML; workers"
+	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m farthing.problems.demo
@@ -49,38 +56,30 @@ format: .venv/test.stamp
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench-latency: .venv/demo.stamp
-	$(BIN)/python benchmarks/latency.py
-
-bench-quality: .venv/demo.stamp
-	$(BIN)/python benchmarks/quality.py
-
-bench-blackbox: .venv/demo.stamp
-	$(BIN)/python benchmarks/blackbox.py
+bench-latency bench-quality bench-asks bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
+bench-cost-models bench-cost-transfer: bench-%: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-batches: .venv/demo.stamp
-	$(BIN)/python benchmarks/blackbox.py --batches
+	$(BIN)/python -m benchmarks.blackbox --batches
 
-bench-cost-models: .venv/demo.stamp
-	$(BIN)/python benchmarks/cost_models.py
-
-bench-cost-transfer: .venv/demo.stamp
-	$(BIN)/python benchmarks/cost_transfer.py
-
-bench-levels: .venv/demo.stamp
-	$(BIN)/python benchmarks/levels.py
-
-bench-bopt-toy: .venv/demo.stamp
-	$(BIN)/python benchmarks/bopt_toy.py
-
-bench-bopt-synthetic: .venv/demo.stamp
-	$(BIN)/python benchmarks/bopt_synthetic.py
+bench-bapi bench-extrapolation: bench-%: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.$* $(if $(LCBENCH),--data $(LCBENCH))
 
 bench-bopt-curves: .venv/demo.stamp
-	$(BIN)/python benchmarks/bopt_curves.py $(if $(MNIST),--mnist $(MNIST))
+	$(BIN)/python -m benchmarks.bopt_curves $(if $(MNIST),--mnist $(MNIST))
 
-bench-asks: .venv/demo.stamp
-	$(BIN)/python benchmarks/asks.py
+bench-sklearn: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.sklearn_search
+
+bench-runner: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.runner_budgets
+
+bench-throughput: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.throughput $(if $(FOLDER),--folder $(FOLDER))
+
+clean:
+	rm -rf .venv .venvs
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."
@@ -98,24 +97,3 @@ bench-asks: .venv/demo.stamp
 	@echo "Installing what the tests need into .venv ..."
 	@$(BIN)/python -m pip install --quiet --group test --group check
 	@touch $@
-
-bench-failures: .venv/demo.stamp
-	$(BIN)/python benchmarks/failures.py
-
-bench-throughput: .venv/demo.stamp
-	$(BIN)/python benchmarks/throughput.py $(if $(FOLDER),--folder $(FOLDER))
-
-bench-runner: .venv/demo.stamp
-	$(BIN)/python benchmarks/overrun.py
-
-bench-extrapolation: .venv/demo.stamp
-	$(BIN)/python benchmarks/extrapolation.py $(if $(LCBENCH),--data $(LCBENCH))
-
-bench-bapi: .venv/demo.stamp
-	$(BIN)/python benchmarks/bapi.py $(if $(LCBENCH),--data $(LCBENCH))
-
-bench-sklearn: .venv/demo.stamp
-	$(BIN)/python benchmarks/sklearn_search.py
-
-clean:
-	rm -rf .venv .venvs

@@ -1,0 +1,240 @@
+"""The page of the benchmark on iterative learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.bapi.findings import GRID, OUR_BEST, RESAMPLES, SHARES, Findings, overall_ranks, plans_of
+from benchmarks.bapi.runs import (
+    SAMPLE,
+    TASKS,
+    WIDE,
+    Method,
+)  # fmt: skip
+from benchmarks.common.documents import machine_text, table
+from benchmarks.common.statistics import less, percent
+
+Array = NDArray[np.float64]
+
+
+def _with_interval(part: Findings, cells: Array, digits: int) -> str:
+    found = part.interval(cells)
+    return f"{found.value:.{digits}f} ({found.to(f'.{digits}f')})"
+
+
+def _budget(multiple: float) -> str:
+    return f"{multiple:g} trainings"
+
+
+def regret_table(part: Findings) -> str:
+    header = ["mean regret at", *(f"{share:.0%}" for share in SHARES), *(f"rank at {share:.0%}" for share in SHARES)]
+    header += ["trainings begun", "own seconds"]
+    rows = []
+    for method in part.methods:
+        regrets, ranks, results = part.regrets[method], part.ranks.get(method), part.results[method]
+        cells = [_with_interval(part, column, 3) for column in regrets.T]
+        cells += ["" for _ in SHARES] if ranks is None else [_with_interval(part, column, 1) for column in ranks.T]
+        begun, seconds = (np.mean([getattr(one, name) for one in results]) for name in ("trainings", "seconds"))
+        rows.append([method.title, *cells, f"{begun:.0f}", f"{seconds:.1f}"])
+    return table(header, rows)
+
+
+def overall_table(found: Mapping[float, Findings]) -> str:
+    header = ["mean rank, all budgets", *(f"at {share:.0%}" for share in SHARES), "of the three"]
+    ranks = overall_ranks(found)
+    rows = [[m.title, *(f"{cell:.2f}" for cell in ranks[m])] for m in sorted(ranks, key=lambda m: ranks[m][-2])]
+    return table(header, rows)
+
+
+def rank_line(found: Mapping[float, Findings]) -> str:
+    """Who has the lowest mean rank."""
+    ranks = overall_ranks(found)
+    bapi = next(method for method in ranks if method.name == OUR_BEST)
+    best, at_end = min(ranks, key=lambda m: float(ranks[m][-2])), float(ranks[bapi][-2])
+    if best != bapi:
+        first = f"{best.title} has the lowest mean rank at the ends of all budgets ({ranks[best][-2]:.2f})"
+        return f"- {first}; `bapi` has {at_end:.2f}."
+    other = min((method for method in ranks if method != bapi), key=lambda m: float(ranks[m][-2]))
+    return (
+        f"- `bapi` has the lowest mean rank at the ends of all budgets: {at_end:.2f}. The next is {other.title} with "
+        f"{ranks[other][-2]:.2f}."
+    )
+
+
+def peer_line(part: Findings) -> str:
+    """The regret at the end, compared with the best peer's."""
+    assert part.bapi is not None
+    peer = part.best(part.of("peer"))
+    ratio = part.ratio(part.bapi, peer)
+    ours, theirs = (part.regrets[method][:, -1].mean() for method in (part.bapi, peer))
+    note = " The interval includes 1: the difference may be chance." if ratio.low <= 1.0 <= ratio.high else ""
+    return (
+        f"- Budget of {_budget(part.multiple)}: {less(ratio.value)} regret at the end than the best peer, {peer.title} "
+        f"({ours:.3f}, compared with {theirs:.3f}; ratio {ratio.value:.2f}, 95 % interval {ratio.to('.2f')}).{note}"
+    )
+
+
+def comparison_lines(found: Mapping[float, Findings]) -> list[str]:
+    return [rank_line(found), *map(peer_line, found.values())]
+
+
+def own_table(found: Mapping[float, Findings]) -> str:
+    """Compared with Farthing's other policies and with other options of `bapi`, which are not peers."""
+    first = next(iter(found.values()))
+    others = [method for method in first.of("own", "ablation") if method != first.bapi]
+    ratios = {m: [part.ratio(part.bapi, m) for part in found.values() if part.bapi is not None] for m in others}
+    rows = [[m.title, *(f"{ratio:.2f}" for ratio in of)] for m, of in ratios.items()]
+    return table(["regret of `bapi` / regret of", *(_budget(multiple) for multiple in found)], rows)
+
+
+def plan_text(plans: dict[str, Any] | None) -> str:
+    if plans is None:
+        return "No cost was predicted."
+    return (
+        f"Of {plans['proposals']} proposals of `bapi`, {plans['predicted']} had a predicted cost and were not cut by "
+        f"the end of the budget ({plans['cut']} were). The median proposal spent {plans['median']:.2f} times its "
+        f"predicted cost; 90 % of them spent {plans['low']:.2f} to {plans['high']:.2f} times. "
+        f"{percent(plans['above'])} spent more than predicted, {percent(plans['above_twice'])} more than twice as "
+        f"much, at most {plans['highest']:.1f} times. All together they spent {plans['total']:.2f} times what was "
+        "predicted."
+    )
+
+
+def brief(found: Mapping[float, Findings]) -> str:
+    """For the screen: what each method reached, over all pairs and task by task."""
+    parts = []
+    for part in found.values():
+        ends = {m: part.regrets[m][:, -1].reshape(-1, len(part.tasks)) for m in part.methods}
+        header = [f"regret at the end, x{part.multiple:g}", *map(str, part.tasks)]
+        rows = [[m.title, *(f"{cell:.3f}" for cell in ends[m].mean(axis=0))] for m in part.methods]
+        parts += [regret_table(part), table(header, rows)]
+    if (plans := plans_of(found)) is not None:
+        parts.append(plan_text(plans))
+    return "\n\n".join(parts)
+
+
+def is_comparable(found: Mapping[float, Findings]) -> bool:
+    return all(part.bapi is not None and part.of("peer") for part in found.values())
+
+
+def comparison_text(found: Mapping[float, Findings]) -> str:
+    if not is_comparable(found):
+        return "No comparison: it needs `bapi` and a peer."
+    return "\n".join(comparison_lines(found))
+
+
+PAGE = """\
+# Iterative learners under a budget
+
+Which method finds the lowest validation error of a network for a given total cost of training? The policy `bapi`,
+compared with Hyperband, BOHB, SMAC3 and Optuna's pruners, on {tasks} tasks of LCBench: networks that train for up to 52
+epochs, with 7 hyperparameters. The curves come from the surrogate of YAHPO Gym; the cost is the seconds that it
+predicts for an epoch.
+
+Budgets are 4, 8 and 16 times the average cost of a complete training, over random configurations. All tasks have the
+budget of 8, {wide} have all three. {seeds} paired seeds: on a task all methods have the same.
+
+{comparison}
+
+![mean normalised regret against the share of the budget](bapi-bench.svg)
+
+Regret is normalised per task: 0 is the lowest error known, from {sample} random configurations and from all runs on
+this page, at any epoch; 1 is the median of what those configurations have after their last epoch. What counts is the
+best error at any epoch seen so far. A method that has nothing below the median yet has 1. In parentheses and brackets
+are 95 % intervals from {resamples} bootstrap samples of the pairs of task and seed. Ranks are among all methods except
+the other options of `bapi`.
+
+{overall}
+
+Compared with Farthing's other policies and with other options of `bapi`, regret at the end. Below 1 `bapi` is better;
+where the interval includes 1 the difference may be chance.
+
+{own}
+
+{sections}
+
+## Predicted and actual cost
+
+{plans}
+
+## How it was measured
+
+- Every method is charged the epochs it trains and nothing else. Trainings may be paused and resumed: then only the new
+  epochs cost. The epoch that would end past the budget is cut and does not count.
+- The surrogate gives cumulative seconds that sometimes fall. An epoch costs what their running maximum rises by, and at
+  least 1e-4 of the whole training.
+- `bapi`, also with two other options, and `bopt` pause trainings; `ei` and `eipu` train completely. All of them use
+  `Study.ask` and `Study.report` with `max_steps=52`, at their defaults. They know the budget.
+- Random search: Optuna's, complete trainings. TPE with `MedianPruner` and with `HyperbandPruner(max_resource=52)`:
+  Optuna's defaults, every epoch reported. Pruned trainings are lost, because Optuna cannot resume them.
+- Hyperband and BOHB: HpBandSter 0.7.4 in an environment of its own, its brackets and models without the network of
+  workers; eta = 3, rungs at 2, 6, 17 and 52 epochs. SMAC3: `MultiFidelityFacade` with the same rungs, and 10 random
+  configurations as its first design: its default of 70 is more than most of the budgets can begin. A promoted
+  configuration goes on and is charged its new epochs.
+- A method that takes one value per run is told the best so far. Methods that do not know the budget are run once with
+  the largest budget of the task, and cut for the others; their seconds are those of the whole run.
+- No default was chosen on these tasks. Other tasks of LCBench were used for that.
+- The optimisers' own seconds are not charged. They were measured while other work ran on the machine.
+
+{machine}
+
+Reproduce with `make bench-bapi LCBENCH=FOLDER`; [extrapolation](extrapolation.md) says what the folder holds. The
+regrets of all runs are in [data/bapi-bench.json](data/bapi-bench.json).{missing}
+"""
+
+
+def sections(found: Mapping[float, Findings]) -> str:
+    return "\n\n".join(
+        f"## Budget of {_budget(part.multiple)}\n\n{len(part.tasks)} tasks.\n\n{regret_table(part)}"
+        for part in found.values()
+    )
+
+
+def document(found: Mapping[float, Findings], missing: Sequence[Method], seeds: int, facts: dict[str, Any]) -> str:
+    absent = ", ".join(method.title for method in missing)
+    return PAGE.format(
+        tasks=len(TASKS),
+        wide=len(WIDE),
+        seeds=seeds,
+        sample=f"{SAMPLE:,}",
+        resamples=RESAMPLES,
+        comparison=comparison_text(found),
+        overall=overall_table(found),
+        own=own_table(found) if is_comparable(found) else "Nothing.",
+        sections=sections(found),
+        plans=plan_text(plans_of(found)),
+        machine=machine_text(facts, versions(found)),
+        missing=f" Left out, because not all of their runs are done: {absent}." if missing else "",
+    )
+
+
+def versions(found: Mapping[float, Findings]) -> dict[str, dict[str, str]]:
+    part = next(iter(found.values()))
+    return {m.library: part.results[m][0].versions for m in part.methods}
+
+
+def data(found: Mapping[float, Findings], seeds: Sequence[int], facts: dict[str, Any]) -> dict[str, Any]:
+    """Per budget and method: regret of each run (seed after seed, task after task) at the shares, and mean curves."""
+    methods = next(iter(found.values())).methods
+    return {
+        "machine": facts,
+        "versions": versions(found),
+        "seeds": list(seeds),
+        "shares": list(SHARES),
+        "grid": [round(float(share), 3) for share in GRID],
+        "methods": {method.name: {"title": method.title, "kind": method.kind} for method in methods},
+        "plans": plans_of(found),
+        "budgets": {
+            f"{multiple:g}": {
+                "tasks": list(part.tasks),
+                "regrets": {m.name: part.regrets[m].round(4).tolist() for m in methods},
+                "curves": {m.name: part.curves[m].round(4).tolist() for m in methods},
+                "seconds": {m.name: [result.seconds for result in part.results[m]] for m in methods},
+            }
+            for multiple, part in found.items()
+        },
+    }
