@@ -1,4 +1,4 @@
-"""The process over curves before it is told that they fall, against dense formulas."""
+"""The process over curves without the constraint that they fall, against dense formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian process over configurations and training time, before it is told that curves only fall.
+"""The Gaussian process over configurations and training time, without the constraint that curves only fall.
 
 Symbols and shapes
     X      (n, f)  configurations in the unit cube, one row per observation
