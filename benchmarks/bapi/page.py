@@ -51,7 +51,7 @@ def overall_table(found: Mapping[float, Findings]) -> str:
 
 
 def rank_line(found: Mapping[float, Findings]) -> str:
-    """Who has the lowest mean rank."""
+    """Which method has the lowest mean rank."""
     ranks = overall_ranks(found)
     bapi = next(method for method in ranks if method.name == OUR_BEST)
     best, at_end = min(ranks, key=lambda m: float(ranks[m][-2])), float(ranks[bapi][-2])

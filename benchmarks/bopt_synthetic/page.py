@@ -118,7 +118,7 @@ paired seeds (the paper has 10). Means are followed by their standard errors.
 
 ![mean simple regret against cost](bopt-synthetic.svg)
 
-## Who is lowest, and how often
+## Which method is lowest, and how often
 
 At this share of the cost levels (every fifth of a unit after the first design) TGP-BOPT or DGP-BOPT has the lowest mean
 regret of all methods:

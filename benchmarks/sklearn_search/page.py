@@ -97,10 +97,12 @@ def rank_line(ends: Mapping[str, float], by_task: Mapping[str, float]) -> str:
 
 def reached_line(median: float, low: float, high: float, never: float) -> str:
     """When FarthingSearchCV had what random search ended with."""
+    after = f"It never has it in {percent(never)} of the searches."
+    if not np.isfinite(median):
+        return f"- The score that RandomizedSearchCV ends with: {after}"
     return (
         f"- It has the score that RandomizedSearchCV ends with after {_share(median)} of the seconds (median over "
-        f"tasks and seeds, 95 % interval {_share(low)} to {_share(high)}). In {percent(never)} of the searches it "
-        "never has it."
+        f"tasks and seeds, 95 % interval {_share(low)} to {_share(high)}). {after}"
     )
 
 
