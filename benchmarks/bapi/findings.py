@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.bapi.runs import (
-    Method,
-    Result,
-    Run,
-    facts_of,
-)  # fmt: skip
+from benchmarks.bapi.runs import Method, Result, Run, facts_of
 from benchmarks.common.statistics import Interval, interval, resampled, resampled_interval
 
 Array = NDArray[np.float64]

@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bapi.findings import GRID, OUR_BEST, RESAMPLES, SHARES, Findings, overall_ranks, plans_of
-from benchmarks.bapi.runs import (
-    SAMPLE,
-    TASKS,
-    WIDE,
-    Method,
-)  # fmt: skip
+from benchmarks.bapi.runs import SAMPLE, TASKS, WIDE, Method
 from benchmarks.common.documents import machine_text, table
 from benchmarks.common.statistics import less, percent
 

@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bopt_synthetic.findings import Findings, Won
-from benchmarks.bopt_synthetic.runs import (
-    COMPLETE,
-    CONTINUED,
-    Method,
-    Result,
-)  # fmt: skip
+from benchmarks.bopt_synthetic.runs import COMPLETE, CONTINUED, Method, Result
 from benchmarks.common.documents import machine_text, table
 from benchmarks.common.statistics import percent
 

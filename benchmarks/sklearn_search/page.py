@@ -10,12 +10,7 @@ import numpy as np
 from benchmarks.common.documents import listed, machine_text, table
 from benchmarks.common.statistics import percent
 from benchmarks.sklearn_search.findings import RESAMPLES, SHARES, Findings
-from benchmarks.sklearn_search.runs import (
-    FARTHING,
-    METHODS,
-    RANDOM,
-    Array,
-)
+from benchmarks.sklearn_search.runs import FARTHING, METHODS, RANDOM, Array
 
 GRID = np.linspace(0.02, 1.0, 50)  # of the figure
 
