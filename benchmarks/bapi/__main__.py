@@ -20,18 +20,7 @@ from pathlib import Path
 
 from benchmarks.bapi.findings import findings
 from benchmarks.bapi.page import brief, comparison_text, data, document
-from benchmarks.bapi.runs import (
-    FILES,
-    METHODS,
-    MULTIPLES,
-    TASKS,
-    USUAL,
-    WIDE,
-    Method,
-    Run,
-    measure,
-    own,
-)  # fmt: skip
+from benchmarks.bapi.runs import FILES, METHODS, MULTIPLES, TASKS, USUAL, WIDE, Method, Run, measure, own
 from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module

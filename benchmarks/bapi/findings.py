@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.bapi.runs import (
-    Method,
-    Result,
-    Run,
-    facts_of,
-)  # fmt: skip
+from benchmarks.bapi.runs import Method, Result, Run, facts_of
 from benchmarks.common.statistics import Interval, interval, resampled, resampled_interval
 
 Array = NDArray[np.float64]
@@ -29,7 +24,7 @@ OUR_BEST = "bapi"
 def regrets_of(results: Mapping[Run, Result], shares: Array) -> dict[Run, Array]:
     """Normalised regret at shares of each run's budget: 0 is the lowest value known of the task, 1 the random median.
 
-    Known are the sample of the task and all the results. Who has nothing better has the median.
+    The lowest value is from the sample of the task and all results. A method without anything better has the median.
     """
     lowest: dict[int, float] = {}
     for run, result in results.items():

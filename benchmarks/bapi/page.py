@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bapi.findings import GRID, OUR_BEST, RESAMPLES, SHARES, Findings, overall_ranks, plans_of
-from benchmarks.bapi.runs import (
-    SAMPLE,
-    TASKS,
-    WIDE,
-    Method,
-)  # fmt: skip
+from benchmarks.bapi.runs import SAMPLE, TASKS, WIDE, Method
 from benchmarks.common.documents import machine_text, table
 from benchmarks.common.statistics import less, percent
 
@@ -51,7 +46,7 @@ def overall_table(found: Mapping[float, Findings]) -> str:
 
 
 def rank_line(found: Mapping[float, Findings]) -> str:
-    """Who has the lowest mean rank."""
+    """Which method has the lowest mean rank."""
     ranks = overall_ranks(found)
     bapi = next(method for method in ranks if method.name == OUR_BEST)
     best, at_end = min(ranks, key=lambda m: float(ranks[m][-2])), float(ranks[bapi][-2])

@@ -3,7 +3,7 @@
 r         normalised regret, (best - optimum) / (median - optimum) of the table: 0 is the table's optimum, 1 its median
 share     of the budget, from 0 to 1
 
-Regret counts as at most 1, and as 1 before the first evaluation has ended: whoever has found nothing better can take a
+Regret counts as at most 1, and as 1 before the first evaluation has ended: without anything better one can take a
 configuration blindly. (Losses of FCNet reach a million times the median, and would be all that a mean speaks of.)
 Ranks and cost savings compare values as they are.
 """

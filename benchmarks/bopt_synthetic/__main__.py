@@ -12,12 +12,7 @@ from __future__ import annotations
 
 from benchmarks.bopt_synthetic.findings import findings
 from benchmarks.bopt_synthetic.page import comparison_text, data, document, sections
-from benchmarks.bopt_synthetic.runs import (
-    FILES,
-    METHODS,
-    measure,
-    planned,
-)  # fmt: skip
+from benchmarks.bopt_synthetic.runs import FILES, METHODS, measure, planned
 from benchmarks.common.command import parser
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module

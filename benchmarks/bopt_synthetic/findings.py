@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.bopt_synthetic.runs import (
-    CHEAP,
-    CONTINUED,
-    Method,
-    Result,
-    Run,
-    initial_cost,
-)  # fmt: skip
+from benchmarks.bopt_synthetic.runs import CHEAP, CONTINUED, Method, Result, Run, initial_cost
 from benchmarks.common.statistics import percent
 from benchmarks.common.two_level_functions import FUNCTIONS, Function
 

@@ -9,12 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.bopt_synthetic.findings import Findings, Won
-from benchmarks.bopt_synthetic.runs import (
-    COMPLETE,
-    CONTINUED,
-    Method,
-    Result,
-)  # fmt: skip
+from benchmarks.bopt_synthetic.runs import COMPLETE, CONTINUED, Method, Result
 from benchmarks.common.documents import machine_text, table
 from benchmarks.common.statistics import percent
 
@@ -118,7 +113,7 @@ paired seeds (the paper has 10). Means are followed by their standard errors.
 
 ![mean simple regret against cost](bopt-synthetic.svg)
 
-## Who is lowest, and how often
+## Which method is lowest, and how often
 
 At this share of the cost levels (every fifth of a unit after the first design) TGP-BOPT or DGP-BOPT has the lowest mean
 regret of all methods:

@@ -21,10 +21,7 @@ from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.common.statistics import percent
 from benchmarks.levels.judging import COMPLETE, LEVEL_ONE, Comparison, Ends, by_rule, cell_table, speed_table
 from benchmarks.levels.training import SEED, Cell, train_all
-from farthing.policies.bopt.stopping import (
-    Elbow,
-    Loss,
-)
+from farthing.policies.bopt.stopping import Elbow, Loss
 
 CONFIGURATIONS, QUICK_CONFIGURATIONS = 15, 5
 LONG = 300  # steps, on the smaller data set

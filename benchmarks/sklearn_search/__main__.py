@@ -18,15 +18,7 @@ from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.sklearn_search.findings import findings
 from benchmarks.sklearn_search.page import comparison_lines, data, document, overall_table, task_table
-from benchmarks.sklearn_search.runs import (
-    FILES,
-    METHODS,
-    RANDOM,
-    SYSTEM,
-    TASKS,
-    measure,
-    planned,
-)
+from benchmarks.sklearn_search.runs import FILES, METHODS, RANDOM, SYSTEM, TASKS, measure, planned
 
 BUDGET, QUICK_BUDGET = 40.0, 8.0  # seconds
 SEEDS, QUICK_SEEDS = 10, 2

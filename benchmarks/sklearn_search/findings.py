@@ -11,15 +11,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from benchmarks.common.statistics import ENDS, resampled
-from benchmarks.sklearn_search.runs import (
-    FARTHING,
-    METHODS,
-    RANDOM,
-    Array,
-    Method,
-    Result,
-    Run,
-)
+from benchmarks.sklearn_search.runs import FARTHING, METHODS, RANDOM, Array, Method, Result, Run
 
 SHARES = (0.25, 0.5, 1.0)  # of a budget
 RESAMPLES = 2000

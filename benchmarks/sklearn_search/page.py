@@ -10,12 +10,7 @@ import numpy as np
 from benchmarks.common.documents import listed, machine_text, table
 from benchmarks.common.statistics import percent
 from benchmarks.sklearn_search.findings import RESAMPLES, SHARES, Findings
-from benchmarks.sklearn_search.runs import (
-    FARTHING,
-    METHODS,
-    RANDOM,
-    Array,
-)
+from benchmarks.sklearn_search.runs import FARTHING, METHODS, RANDOM, Array
 
 GRID = np.linspace(0.02, 1.0, 50)  # of the figure
 
@@ -97,10 +92,12 @@ def rank_line(ends: Mapping[str, float], by_task: Mapping[str, float]) -> str:
 
 def reached_line(median: float, low: float, high: float, never: float) -> str:
     """When FarthingSearchCV had what random search ended with."""
+    after = f"It never has it in {percent(never)} of the searches."
+    if not np.isfinite(median):
+        return f"- The score that RandomizedSearchCV ends with: {after}"
     return (
         f"- It has the score that RandomizedSearchCV ends with after {_share(median)} of the seconds (median over "
-        f"tasks and seeds, 95 % interval {_share(low)} to {_share(high)}). In {percent(never)} of the searches it "
-        "never has it."
+        f"tasks and seeds, 95 % interval {_share(low)} to {_share(high)}). {after}"
     )
 
 

@@ -3,8 +3,8 @@
     python -m benchmarks.bapi.peers.optuna_peer PYTHON FOLDER < tasks.jsonl
 
 Defaults, in-memory storage. Random search trains completely. TPE's trainings report every step and end where the pruner
-says so; a pruned one is charged what it trained. HyperbandPruner is told how many steps a training has, and is else as
-it comes. The value of a complete training is its best, as everywhere here.
+says so; a pruned one is charged what it trained. HyperbandPruner is told how many steps a training has, and is
+otherwise at its defaults. The value of a complete training is its best, as everywhere here.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.bapi.peers.surrogate FOLDER < requests.jsonl
 
-FOLDER as in common/lcbench.py. Runs in the environment `lcbench`; every peer has one of its own, for the ONNX runtime
-does not live in theirs. One JSON line in, one out:
+FOLDER as in common/lcbench.py. Runs in the environment `lcbench`; every peer starts one of its own, because the ONNX
+runtime is not in theirs. One JSON line in, one out:
 
     {"task": "3945", "configs": [{...}]}         {"values": [[...]], "costs": [[...]]}, one row of 52 steps each
     {"task": "3945", "count": 100, "seed": 0}    what trainings of random configurations are like, see `facts`

@@ -7,8 +7,8 @@ PYTHON is the one that can run surrogate.py, FOLDER what that needs. A child ans
     {"task": "3945", "method": "tpe-median", "policy": {...}, "seed": 0, "budget": 900.0}
     {"trials": [...], "values": [...], "costs": [...], "plans": [...], "seconds": 1.2, "versions": {...}}
 
-One entry per trained step, in order: the training it belongs to, its value and cost. A training may be left and taken
-up again; only its new steps cost. A step that would end past the budget is cut: it has no entry, and there are no more.
+One entry per trained step, in order: the training it belongs to, its value and cost. A training may be paused and
+resumed; only its new steps cost. A step that would end past the budget is cut: it has no entry, and there are no more.
 `plans` are Farthing's: what each proposal was predicted to cost and what it did. `seconds` are the system's own.
 """
 

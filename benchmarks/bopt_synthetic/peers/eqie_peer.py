@@ -9,7 +9,7 @@ rho = 1). Symbols at a point x, all of the complete level:
     q            Phi^-1(a), a = 0.9
     q_min        the least m + q s at evaluated points
     s2_level     variance after one more run at x: of the cheap level it leaves what the bias does not tell, a complete
-                 run leaves nothing, for there is no noise
+                 run leaves nothing, because there is no noise
     m_Q, s_Q     mean m + q s_level and standard deviation sqrt(s2 - s2_level) of the quantile after that run
     EQI = (q_min - m_Q) Phi(z) + s_Q phi(z),  z = (q_min - m_Q) / s_Q,      EQIE = EQI / cost of the level
 

@@ -144,7 +144,7 @@ def search(asked: Asked, log: Path, began: Path) -> None:
 
 
 def held_out(asked: Asked, best: Found, result: Path) -> None:
-    """The score of the best configuration on rows that nobody had, to a file."""
+    """The score of the best configuration on rows that no search had, to a file."""
     os.setsid()
     warnings.simplefilter("ignore")
     task = TASKS[asked["task"]]
