@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import farthing as ft
+from farthing.budget import Budget
+from farthing.space import Real, Space
+from farthing.study import Study  # with SciPy's BLAS, which the fixture of one thread must find loaded
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
@@ -24,7 +26,7 @@ def python_blocks(page: str) -> list[str]:
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page == "docs/storage.md":  # which speaks of a study that the reader has
-        ft.Study(ft.Space(x=ft.Real(0, 1)), "3 evaluations", storage="study.db").close()
+        Study(Space(x=Real(0, 1)), "3 evaluations", storage="study.db").close()
     names: dict[str, object] = {}
     blocks = python_blocks(page)
     assert blocks
@@ -37,7 +39,7 @@ def test_the_time_limits_of_a_page_leave_room_for_a_busy_machine(page):
     """What a page shows ends by its number of evaluations: seconds would be too few where others use the machine."""
     budgets = re.findall(r'"((?:\d+(?:\.\d+)?[smh])+[^"\n]*)"', "".join(python_blocks(page)))
     for budget in (text for text in budgets if "evaluations" in text):
-        assert ft.Budget.of(budget).seconds >= 60, budget
+        assert Budget.of(budget).seconds >= 60, budget
 
 
 def test_the_first_example_is_fifteen_lines_or_fewer():
