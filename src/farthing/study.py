@@ -134,14 +134,14 @@ class Study:
                 raise StorageError(f"{path}: the file holds no study yet")
             first = first_event(events, log.name)
             if space is None:
-                space = Space.from_description(first.space)
+                space = Space.from_json(first.space)
             elif difference := space.difference(first.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
             chosen = from_description(first.policy) if policy is None else policy_of(policy)
             if describe(chosen) != first.policy:
                 raise StudyMismatch(f"{path}: policy is {first.policy} in the file and {describe(chosen)} here")
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
-            require_same_functions(knowledge.describe(), first.cost, log.name)
+            require_same_functions(knowledge.as_json(), first.cost, log.name)
             study = cls.__new__(cls)
             study._begin(space, chosen, first, log, knowledge.with_stored(first.cost))
             study._chronicle.replay(events[1:])

@@ -15,8 +15,7 @@ from typing import Any
 
 from farthing.cli.toml_lines import Path, key_lines
 from farthing.errors import InvalidSpace
-from farthing.space import Choice, Integer, Ordered, Real, Space
-from farthing.space.space import Parameter
+from farthing.space import Choice, Integer, Ordered, Parameter, Real, Space
 
 EXAMPLE = '{type = "real", low = 0, high = 1}'
 SHOWN = 80  # characters of a wrong value
@@ -100,7 +99,7 @@ class _File:
         try:
             return Space(params, forbid=clauses or None)
         except InvalidSpace as error:
-            found = re.match(r"parameter '(.*?)': (.*)", str(error), re.DOTALL)
+            found = re.match(r"parameter '(.*?)': (?:when: )?(.*)", str(error), re.DOTALL)
             path, why = ((found[1], "when"), found[2]) if found else ((), str(error))
             raise self._refuse(path, why) from error
 
@@ -124,8 +123,7 @@ class _File:
         try:
             return kind.make(**fields)
         except InvalidSpace as error:
-            path = (name, *kind.needed) if len(kind.needed) == 1 else (name,)
-            raise self._refuse(path, str(error).partition(": ")[2]) from error
+            raise self._refuse(*_field_of(name, kind.keys, str(error))) from error
 
     def _kind(self, name: str, entry: Mapping[str, Any]) -> Kind:
         if "type" not in entry:
@@ -216,6 +214,19 @@ class _File:
         if param.find(value) is None:
             raise self._refuse(path, f"expected {param.accepted}, got {_shown(value)}")
         return value
+
+
+def _field_of(name: str, keys: tuple[str, ...], error: str) -> tuple[Path, str]:
+    """Where in the file the error of a parameter is, and what it says of that place.
+
+    >>> _field_of("k", ("options",), "Choice: options[1]: expected a value other than options[0], got 'x'")
+    (('k', 'options', 1), "expected a value other than options[0], got 'x'")
+    """
+    why = error.partition(": ")[2]  # without the type of the parameter
+    found = re.fullmatch(r"(\w+)(?:\[(\d+)\])?: (.*)", why, re.DOTALL)
+    if found is None or found[1] not in keys:
+        return (name,), why
+    return ((name, found[1]) if found[2] is None else (name, found[1], int(found[2]))), found[3]
 
 
 def _is_number(value: Any, whole: bool) -> bool:

@@ -83,7 +83,7 @@ class CostPrior:
                 )
         if not found:
             raise InvalidArgument("CostPrior.from_studies: expected at least one study, got none")
-        described = found[0].space.describe()
+        described = found[0].space.as_json()
         for study in found[1:]:
             if difference := study.space.difference(described):
                 raise InvalidArgument(f"CostPrior.from_studies: the studies have different spaces: {difference}")
@@ -164,7 +164,7 @@ class CostKnowledge:
         """Whether costs can be expected before one was seen."""
         return self.known is not None or self.prior is not None
 
-    def describe(self) -> Json:
+    def as_json(self) -> Json:
         """For the first event of a study."""
         return {
             "known": self.known is not None,

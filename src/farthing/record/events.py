@@ -29,7 +29,7 @@ class Opened:
     maximize: bool
     start: tuple[Json, ...] = ()  # stored configs
     stop_at: float | None = None
-    cost: Json = field(default_factory=dict)  # what was known of it: CostKnowledge.describe()
+    cost: Json = field(default_factory=dict)  # what was known of it: CostKnowledge.as_json()
     max_steps: int | None = None
 
 

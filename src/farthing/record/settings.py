@@ -21,8 +21,8 @@ def opened(
 ) -> Opened:  # fmt: skip
     """The first event of a new study, or an error that names the argument."""
     return Opened(
-        space.describe(), dict(policy), _checked_seed(seed), bool(maximize),
-        _stored_start(space, start), _checked_target(stop_at), knowledge.describe(), _checked_steps(max_steps),
+        space.as_json(), dict(policy), _checked_seed(seed), bool(maximize),
+        _stored_start(space, start), _checked_target(stop_at), knowledge.as_json(), _checked_steps(max_steps),
     )  # fmt: skip
 
 

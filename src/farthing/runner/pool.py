@@ -23,8 +23,7 @@ from farthing.runner.executors import Happened, logger, warn_of_closing
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, Begin, Channel, Close, Garbled, Kind, Load, Step
 from farthing.runner.process_tree import end_all, pidfd, signal_name
-from farthing.space import Space
-from farthing.space.choices import Choice, Ordered
+from farthing.space import Choice, Ordered, Space
 from farthing.study import Objective
 from farthing.trial import Config
 

@@ -10,9 +10,7 @@ from numbers import Real as Number
 from typing import Any
 
 from farthing.errors import InvalidConfig
-from farthing.space import Space
-from farthing.space.choices import Parameter
-from farthing.space.parameters import Integer, Real
+from farthing.space import Integer, Parameter, Real, Space
 from farthing.trial import Config
 
 
