@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import farthing as ft
-from called import FARTHING, pids_in, until
+from called import FARTHING, PATIENCE, pids_in, until
 
 READING = ["status", "best", "export", "pareto"]
 
@@ -93,7 +93,7 @@ class TestWhatIsShown:
         assert [point["config"] for point in found["front"]] == configs
         assert [point["log_ei"] for point in found["front"]] == pytest.approx(front.log_ei.tolist())
         assert set(found["picks"]) == set(front.picks) == {"EI", "EIpu", "EI-cool", "CEI"}
-        earlier = json.loads(folder.call("pareto", "s.db", "--json", "--trial", "4").stdout)
+        earlier = json.loads(folder.answer("pareto", "s.db", "--json", "--trial", "4"))
         assert [point["log_ei"] for point in earlier["front"]] == pytest.approx(then.log_ei.tolist())
 
     def test_options_and_functions_that_a_file_cannot_hold(self, folder):
@@ -158,7 +158,7 @@ class TestWhatIsLeftAlone:
         assert folder.call("export", "s.db").stdout.count("running") == 2
         assert "is being run by process" in folder.error("resume", "s.db", "--budget", "9 evaluations", status=1)
         folder.write("go", "")
-        out, told = process.communicate(timeout=30)
+        out, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, told
         assert "4 complete" in out
         assert "not running" in folder.call("status", "s.db").stdout
@@ -168,8 +168,9 @@ class TestTheShell:
     def test_version_help_and_the_module(self, folder):
         assert folder.call("--version").stdout == f"farthing {ft.__version__}\n"
         for command in [[], *([name] for name in ["run", "resume", "demo", *READING])]:
-            text = folder.call(*command, "--help").stdout
+            text = folder.answer(*command, "--help")
             assert text.startswith("Usage: farthing")
+            assert max(map(len, text.splitlines())) <= 100
         again = subprocess.run([sys.executable, "-m", "farthing", "--version"], capture_output=True, text=True)
         assert (again.returncode, again.stdout) == (0, f"farthing {ft.__version__}\n")
 
@@ -179,7 +180,7 @@ class TestTheShell:
         assert folder.error("run", "x.py:f") == "Missing option '--budget' (see farthing run --help)"
 
     def test_policies_are_those_there_are(self):
-        from farthing.cli.commands import POLICIES
+        from farthing.cli.run_commands import POLICIES
         from farthing.policies import BY_NAME
 
         assert sorted(POLICIES) == sorted(BY_NAME)

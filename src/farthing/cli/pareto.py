@@ -1,4 +1,4 @@
-"""The front between expected improvement and cost of a study file."""
+"""The Pareto front of expected improvement and cost, for a study's file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from farthing.record.reader import Stored
 
 
 def front_at(stored: Stored, trial: int | None) -> Front:
-    """Now, or when that trial was asked for."""
+    """The front now, or as it was just before a trial was proposed."""
     history, ledger = stored.history, stored.ledger
     if trial is not None:
         history, ledger = state_before(trial, stored.events, stored.space, history)
@@ -30,11 +30,12 @@ def front_at(stored: Stored, trial: int | None) -> Front:
 def _policy(stored: Stored) -> Policy | None:
     try:
         return from_description(stored.first.policy)
-    except (InvalidArgument, TypeError):  # of the user's own
+    except (InvalidArgument, TypeError):  # a policy of the user's, which is not known here
         return None
 
 
 def front_json(stored: Stored, trial: int | None) -> dict[str, Any]:
+    """All points of the front, and the picks of the methods."""
     front, space = front_at(stored, trial), stored.space
     return {
         "unit": stored.ledger.unit,
@@ -51,7 +52,7 @@ def front_json(stored: Stored, trial: int | None) -> dict[str, Any]:
 
 
 def front_text(stored: Stored, trial: int | None, most: int) -> str:
-    """The front from its cheap end to its dear one, at most so many points of it, and the picks."""
+    """The front from cheap to expensive, at most `most` points of it, and the picks of the methods."""
     front, unit, space = front_at(stored, trial), stored.ledger.unit, stored.space
     shown = np.unique(np.linspace(0, len(front.U) - 1, most).round().astype(int)).tolist()
 
