@@ -1,9 +1,8 @@
-"""What becomes of a search when its budget ends, when it is interrupted, killed, and gone on with."""
+"""What becomes of a search when its budget ends, and when it is interrupted, killed and continued."""
 
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn_child import search
 from sklearn_estimators import Restless, Slow
 
 import farthing as ft
+from called import PATIENCE, until
 from farthing.errors import StudyMismatch
 
 X, y = load_iris(return_X_y=True)
@@ -32,10 +32,8 @@ class Child:
         self.process = subprocess.Popen([sys.executable, CHILD, *arguments], stdout=subprocess.PIPE, text=True)
 
     def after_fits(self, count):
-        deadline = time.monotonic() + 60
-        while len(self.fits) < count and time.monotonic() < deadline:
-            assert self.process.poll() is None
-            time.sleep(0.01)
+        until(lambda: len(self.fits) >= count or self.process.poll() is not None)
+        assert self.process.poll() is None
         return self
 
     @property
@@ -44,22 +42,20 @@ class Child:
 
     def send(self, number):
         self.process.send_signal(number)
-        return self.process.communicate(timeout=60)[0]
+        return self.process.communicate(timeout=PATIENCE)[0]
 
 
 def test_seconds_are_kept():
-    """Fits that take a second, in seven: what is running at the end is cut short, and no candidate."""
+    """The second fit would take an hour: at the end of the budget it is killed, and is no candidate."""
     found = ft.FarthingSearchCV(
-        Slow(seconds=1.0), {"C": loguniform(0.01, 10)}, budget="7s", cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))],
-        random_state=0, refit=False,
+        Slow(), {"seconds": ft.Choice([0.0, 3600.0])}, start=[{"seconds": 0.0}, {"seconds": 3600.0}], budget="5s",
+        cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))], random_state=0, refit=False,
     )  # fmt: skip
-    began = time.perf_counter()
     found.fit(X, y)
-    assert time.perf_counter() - began <= 7.5
     assert np.all(np.isfinite(found.cv_results_["mean_test_score"]))
-    assert found.trials_[-1].status.value == "killed"
-    assert 1 <= len(found.cv_results_["params"]) == len(found.trials_) - 1
-    assert found.ledger_.spent == pytest.approx(7.0, abs=0.5)
+    assert [trial.status.value for trial in found.trials_] == ["complete", "killed"]
+    assert found.cv_results_["params"] == [{"seconds": 0.0}]
+    assert 5.0 <= found.ledger_.spent <= 60.0
 
 
 def test_a_limit_of_one_candidate_makes_a_failed_one():
@@ -137,5 +133,5 @@ class TestInterrupts:
         child = Child(tmp_path, budget, 0.05, file="-").after_fits(5)
         said = child.send(signal.SIGINT).split()
         assert said[0] == "interrupted"
-        assert 2 <= int(said[1]) <= 4
+        assert 2 <= int(said[1]) <= len(child.fits) // 2 < 50, "two fits each"
         assert said[2] == "True"
