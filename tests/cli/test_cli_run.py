@@ -274,7 +274,7 @@ class TestGoingOn:
         error = folder.error(*arguments, "--command", "./slow.sh 1{x}", "--budget", "4 evaluations")
         assert "s.db: command is './slow.sh {x}' in the file and './slow.sh 1{x}' here" in error
         folder.call("resume", "s.db", "--command", "./slow.sh 1{x}", "--budget", "4 evaluations", "-q")
-        assert json.loads(folder.call("status", "s.db", "--json").stdout)["run"]["command"] == "./slow.sh 1{x}"
+        assert json.loads(folder.answer("status", "s.db", "--json"))["run"]["command"] == "./slow.sh 1{x}"
         error = folder.error(
             *arguments[:-3],
             "--storage",

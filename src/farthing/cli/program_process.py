@@ -65,28 +65,28 @@ class ProgramProcess:
         arriving = b""
         while True:
             ended = self._has_ended()  # asked before reading: all it wrote can then be read
-            printed, told = self._some()
+            printed, errors = self._read_pipes()
             if printed:
                 *whole, arriving = (arriving + printed).split(b"\n")
                 arriving = arriving[-LONGEST:]
                 yield from whole
-            elif not told and ended:
+            elif not errors and ended:
                 break
-            elif not told:
+            elif not errors:
                 self._resume()
                 self._wait(math.inf)
         if arriving:
             yield arriving
 
-    def _some(self) -> tuple[bytes, bytes]:
+    def _read_pipes(self) -> tuple[bytes, bytes]:
         """Read what has arrived on standard output and standard error."""
-        printed, told = (self._read(pipe) for pipe in self._pipes)
-        self._errors = (self._errors + told)[-TAIL:]
-        if self._show and (printed or told):
+        printed, errors = (self._read(pipe) for pipe in self._pipes)
+        self._errors = (self._errors + errors)[-TAIL:]
+        if self._show and (printed or errors):
             with suppress(OSError):
-                sys.stderr.buffer.write(printed + told)
+                sys.stderr.buffer.write(printed + errors)
                 sys.stderr.flush()
-        return printed, told
+        return printed, errors
 
     def _read(self, pipe: int) -> bytes:
         if pipe not in self._open:
@@ -135,7 +135,7 @@ class ProgramProcess:
             deadline = time.monotonic() + patience
             while not self._has_ended() and (left := deadline - time.monotonic()) > 0.0:
                 self._wait(left)
-                self._some()  # it may be blocked because its pipe is full
+                self._read_pipes()  # it may be blocked because its pipe is full
         self._signal(signal.SIGKILL)
         self._popen.wait()
         with suppress(ChildProcessError):  # orphans of its group, which this process adopted

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from farthing.cli import run_note
 from farthing.cli.group import DEBUG, JSON, STUDY, group
 from farthing.cli.streams import warn
 from farthing.errors import InvalidArgument
@@ -45,14 +46,13 @@ def status(study: str, as_json: bool) -> None:
                     "runner": stored.runner, "policy": stored.first.policy.get("name"), "seed": stored.first.seed,
                     "maximize": stored.first.maximize, "trials": formatting.counts(stored.trials),
                     "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
-                    "run": stored.notes.get("cli"),
+                    "run": stored.notes.get(run_note.NAME),
                 }
             )
         )  # fmt: skip
         return
     click.echo(f"study       {stored.path}, {f'run by {stored.runner}' if stored.runner else 'not running'}")
-    if stored.notes.get("cli"):
-        note = stored.notes["cli"]
+    if note := stored.notes.get(run_note.NAME):
         click.echo(f"runs        {note.get('objective') or note.get('command')}")
     aim = "maximise" if stored.first.maximize else "minimise"
     click.echo(f"search      {aim}, policy {stored.first.policy.get('name')}, seed {stored.first.seed}")
