@@ -102,6 +102,10 @@ class TestWhich:
         pipeline = Pipeline([("max_iter", StandardScaler()), ("net", MLPClassifier())])
         assert isinstance(step_plan(pipeline, ["max_iter__with_mean"], y, 150, {}, None, False), StepPlan)
 
+    def test_files_know_a_plan_by_a_text_that_never_changes(self):
+        plan = StepPlan("n_estimators", "warm_start", 100, 5)
+        assert plan.stored == "Pace(parameter='n_estimators', by='warm_start', total=100, units=5)"
+
     def test_asked_for_it_takes_what_stops_at_tol(self):
         assert step_plan(SGDClassifier(), ["alpha"], y, 150, {}, 40, True) == StepPlan("max_iter", "partial_fit", 40, 2)
 
