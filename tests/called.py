@@ -1,17 +1,21 @@
-"""The installed program `farthing`, in a folder of its own, and what processes it leaves."""
+"""The installed program `farthing`, called in a folder of its own, and the processes it leaves behind."""
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import chdir, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
+from farthing.cli import main
+
 FARTHING = Path(sys.executable).with_name("farthing")
+PATIENCE = 120.0  # seconds to wait for what must happen: more than it takes on a machine with other things to do
 
 SPACE = """
 [x]
@@ -44,17 +48,28 @@ class Folder:
 
     def call(self, *arguments: str, status: int | None = 0, **options: object) -> subprocess.CompletedProcess[str]:
         ended = subprocess.run(
-            [str(FARTHING), *arguments], cwd=self.path, capture_output=True, text=True, timeout=60, **options
+            [str(FARTHING), *arguments], cwd=self.path, capture_output=True, text=True, timeout=PATIENCE, **options
         )  # fmt: skip
         assert status is None or ended.returncode == status, (ended.returncode, ended.stdout, ended.stderr)
         return ended
 
+    def answer(self, *arguments: str) -> str:
+        """What a command that only reads prints, called in this process: starting another takes a second."""
+        with chdir(self.path), redirect_stdout(io.StringIO()) as out:
+            assert main(arguments) == 0
+        return out.getvalue()
+
     def error(self, *arguments: str, status: int = 2) -> str:
-        """The error of a call that must fail: one line, no traceback."""
-        ended = self.call(*arguments, status=status)
-        lines = ended.stderr.strip().splitlines()
-        assert lines[-1].startswith("farthing: error: "), ended.stderr
-        assert "Traceback" not in ended.stderr
+        """The error of a call that must fail: one line, no traceback. Commands that only read are called here."""
+        if arguments[0] in ("run", "resume"):
+            told = self.call(*arguments, status=status).stderr
+        else:
+            with chdir(self.path), redirect_stderr(io.StringIO()) as written:
+                assert main(arguments) == status
+            told = written.getvalue()
+        lines = told.strip().splitlines()
+        assert lines[-1].startswith("farthing: error: "), told
+        assert "Traceback" not in told
         return lines[-1].removeprefix("farthing: error: ")
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
@@ -71,16 +86,16 @@ class Folder:
             process.communicate()
 
 
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait for something to become true; more time where the machine is busy."""
+def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Wait for something to become true."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it did not come to that"
+        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.01)
 
 
 def state_of(pid: int) -> str | None:
-    """The letter that the kernel has for a process, None if it is gone or only waits for its parent."""
+    """The kernel's letter for the state of a process, None if it is gone or a zombie."""
     with suppress(OSError):
         letter = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         return None if letter in "ZX" else letter

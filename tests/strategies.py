@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from farthing.space import Choice, Integer, Ordered, Real, Space
-from farthing.space.space import Parameter
+from farthing.space import Choice, Integer, Ordered, Parameter, Real, Space
 
 EXTREME_RANGES = [
     (1e-300, 1e300, True),

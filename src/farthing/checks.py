@@ -104,14 +104,14 @@ def one_of(name: str, given: Any, accepted: Collection[Any], *, or_none: bool = 
     refuse(name, f"one of {', '.join(map(repr, accepted))}{_or_none(or_none)}", given)
 
 
-def switch(name: str, given: Any, *, or_none: bool = False) -> bool:
+def switch(name: str, given: Any, *, or_none: bool = False, error: Error = InvalidArgument) -> bool:
     """True or False.
 
     >>> switch("maximize", np.True_)
     True
     """
     if not isinstance(given, bool | np.bool_):
-        refuse(name, f"True or False{_or_none(or_none)}", given)
+        refuse(name, f"True or False{_or_none(or_none)}", given, error)
     return bool(given)
 
 

@@ -120,7 +120,7 @@ class Study:
             rows = list(log.read())
             settings = settings_in(rows, log.name)
             if space is None:
-                space = Space.from_description(settings.space)
+                space = Space.from_json(settings.space)
             elif difference := checked_space(space).difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
             chosen = policy_from_json(settings.policy) if policy is None else policy_of(policy)
@@ -129,7 +129,7 @@ class Study:
                     f"{path}: policy is {settings.policy} in the file and {policy_as_json(chosen)} here"
                 )
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
-            require_same_functions(knowledge.describe(), settings.cost, log.name)
+            require_same_functions(knowledge.as_json(), settings.cost, log.name)
             record = Record.replayed(log, rows, settings, space, knowledge.with_stored(settings.cost))
             study = cls.__new__(cls)
             study._session = Session(record, chosen)

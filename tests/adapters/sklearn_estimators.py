@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
@@ -35,6 +36,23 @@ class Slow(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return self.model_.predict(X)
+
+
+class Greedy(ClassifierMixin, BaseEstimator):
+    """Holds some memory for a minute, if it is asked to."""
+
+    def __init__(self, bytes=0):
+        self.bytes = bytes
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        held = b"x" * self.bytes
+        if held:
+            time.sleep(60)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
 
 
 class Refusal(Exception):

@@ -28,7 +28,8 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from sklearn_estimators import Picky, Refusal
 
 import farthing as ft
-from farthing.errors import InvalidBudget, InvalidConfig, InvalidSpace, NoTrial
+from called import PATIENCE
+from farthing.errors import InvalidArgument, InvalidBudget, InvalidConfig, InvalidSpace, NoTrial
 
 X, y = load_iris(return_X_y=True)
 CS = [0.01, 0.1, 1.0, 10.0]
@@ -233,12 +234,57 @@ class TestFailures:
         [
             ({"C": "abc"}, {}, InvalidSpace, "'C'"),
             ({}, {}, InvalidSpace, "at least one parameter"),
-            ([{"C": [1]}], {}, ValueError, "param_distributions"),
+            ([{"C": [1]}], {}, InvalidArgument, "param_distributions: expected a dict from names to parameters"),
             ({"C": uniform(0, 1)}, {"budget": "soon"}, InvalidBudget, "soon"),
             ({"C": uniform(0, 1)}, {"budget": 5}, InvalidBudget, "no unit"),
-            ({"C": uniform(0, 1)}, {"iterative": "maybe"}, ValueError, "iterative"),
-            ({"C": uniform(0, 1)}, {"max_steps": 0}, ValueError, "max_steps"),
-            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "policy: expected one of auto.*'best'"),
+            ({"C": uniform(0, 1)}, {"iterative": "maybe"}, InvalidArgument, "iterative: expected one of 'auto', True"),
+            ({"C": uniform(0, 1)}, {"iterative": 1}, InvalidArgument, "iterative: expected"),
+            (
+                {"C": uniform(0, 1)},
+                {"max_steps": 0},
+                InvalidArgument,
+                "max_steps: expected a whole number of at least 1",
+            ),
+            ({"C": uniform(0, 1)}, {"max_steps": True}, InvalidArgument, "max_steps: expected .*, or None, got True"),
+            (
+                {"C": uniform(0, 1)},
+                {"skip_folds": "yes"},
+                InvalidArgument,
+                "skip_folds: expected True or False, got 'yes'",
+            ),
+            (
+                {"C": uniform(0, 1)},
+                {"storage": 3},
+                InvalidArgument,
+                "storage: expected the path of a file, or None, got 3",
+            ),
+            (
+                {"C": uniform(0, 1)},
+                {"start": "mine"},
+                InvalidArgument,
+                "start: expected a list of dicts, or 'own', got",
+            ),
+            ({"C": uniform(0, 1)}, {"start": [0.5]}, InvalidArgument, "start: expected a list of dicts"),
+            ({"C": uniform(0, 1)}, {"start": {"C": 0.5}}, InvalidArgument, "start: expected a list of dicts"),
+            ({"C": uniform(0, 1)}, {"trial_seconds": -1}, InvalidArgument, "trial_seconds: expected"),
+            ({"C": uniform(0, 1)}, {"trial_memory": "much"}, InvalidArgument, "trial_memory: expected"),
+            ({"C": uniform(0, 1)}, {"policy": 5}, InvalidArgument, "policy"),
+            ({"C": uniform(0, 1)}, {"n_jobs": "all"}, InvalidArgument, "'n_jobs' parameter of FarthingSearchCV"),
+            (
+                {"C": uniform(0, 1)},
+                {"random_state": "x"},
+                InvalidArgument,
+                "'random_state' parameter of FarthingSearchCV",
+            ),
+            (
+                {"C": uniform(0, 1)},
+                {"error_score": "no"},
+                InvalidArgument,
+                "'error_score' parameter of FarthingSearchCV",
+            ),
+            ({"C": uniform(0, 1)}, {"verbose": "yes"}, InvalidArgument, "'verbose' parameter of FarthingSearchCV"),
+            ({"C": uniform(0, 1)}, {"return_train_score": 2}, InvalidArgument, "'return_train_score' parameter"),
+            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "no policy is called 'best'"),
             ({"C": uniform(0, 1)}, {"start": [{"C": 5.0}]}, InvalidConfig, "'C'"),
             ({"C": uniform(0, 1)}, {"scoring": ["accuracy", "f1_macro"]}, ValueError, "refit"),
             ({"C": uniform(0, 1)}, {"scoring": is_even, "refit": "odd"}, ValueError, "'odd'.*'even', 'accuracy'"),
@@ -267,7 +313,9 @@ class TestFailures:
             "except ImportError as error:\n"
             "    print(error)\n"
         )
-        ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+        ended = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=True
+        )
         assert 'pip install "farthing[sklearn]"' in ended.stdout
 
 

@@ -1,9 +1,8 @@
-"""What becomes of a search when its budget ends, when it is interrupted, killed, and gone on with."""
+"""What becomes of a search when its budget ends, and when it is interrupted, killed and continued."""
 
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,10 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn_child import search
-from sklearn_estimators import Restless, Slow
+from sklearn_estimators import Greedy, Restless, Slow
 
 import farthing as ft
+from called import PATIENCE, until
 from farthing.errors import StudyMismatch
 
 X, y = load_iris(return_X_y=True)
@@ -32,10 +32,8 @@ class Child:
         self.process = subprocess.Popen([sys.executable, CHILD, *arguments], stdout=subprocess.PIPE, text=True)
 
     def after_fits(self, count):
-        deadline = time.monotonic() + 60
-        while len(self.fits) < count and time.monotonic() < deadline:
-            assert self.process.poll() is None
-            time.sleep(0.01)
+        until(lambda: len(self.fits) >= count or self.process.poll() is not None)
+        assert self.process.poll() is None
         return self
 
     @property
@@ -44,32 +42,44 @@ class Child:
 
     def send(self, number):
         self.process.send_signal(number)
-        return self.process.communicate(timeout=60)[0]
+        return self.process.communicate(timeout=PATIENCE)[0]
 
 
-def test_seconds_are_kept():
-    """Fits that take a second, in seven: what is running at the end is cut short, and no candidate."""
+def test_seconds_are_kept(tmp_path):
+    """The second fit would take an hour: at the end of the budget it is killed, and is no candidate.
+
+    The first comes from the file: how fast processes start on a busy machine does not matter.
+    """
     found = ft.FarthingSearchCV(
-        Slow(seconds=1.0), {"C": loguniform(0.01, 10)}, budget="7s", cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))],
+        Slow(), {"seconds": ft.Choice([0.0, 3600.0])}, start=[{"seconds": 0.0}, {"seconds": 3600.0}],
+        budget="1 evaluations", cv=[(np.arange(0, 150, 2), np.arange(1, 150, 2))], storage=tmp_path / "search.db",
         random_state=0, refit=False,
     )  # fmt: skip
-    began = time.perf_counter()
     found.fit(X, y)
-    assert time.perf_counter() - began <= 7.5
+    found.set_params(budget="3s").fit(X, y)
     assert np.all(np.isfinite(found.cv_results_["mean_test_score"]))
-    assert found.trials_[-1].status.value == "killed"
-    assert 1 <= len(found.cv_results_["params"]) == len(found.trials_) - 1
-    assert found.ledger_.spent == pytest.approx(7.0, abs=0.5)
+    first, *later = [trial.status.value for trial in found.trials_]
+    assert first == "complete"
+    assert later in (["killed"], []), "none, if all the time went into starting a process"
+    assert found.cv_results_["params"] == [{"seconds": 0.0}]
+    assert 3.0 <= found.ledger_.spent <= 60.0
 
 
-def test_a_limit_of_one_candidate_makes_a_failed_one():
+def test_a_limit_of_memory_makes_a_failed_candidate():
     with pytest.warns() as said:
         found = ft.FarthingSearchCV(
-            Slow(), {"seconds": ft.Choice([0.0, 30.0])}, start=[{"seconds": 30.0}, {"seconds": 0.0}], cv=2,
-            budget="2 evaluations", trial_seconds=2.5, random_state=0,
+            Greedy(), {"bytes": ft.Choice([0, 10**9])}, start=[{"bytes": 10**9}, {"bytes": 0}], cv=2,
+            budget="2 evaluations", trial_memory="700MB", random_state=0,
         ).fit(X, y)  # fmt: skip
-    assert any("took longer than 2.5s, the limit of a trial" in str(w.message) for w in said)
-    assert found.best_params_ == {"seconds": 0.0}
+    assert any("the limit of a trial" in str(w.message) for w in said)
+    assert found.best_params_ == {"bytes": 0}
+
+
+def test_a_limit_of_seconds_makes_a_failed_candidate():
+    with pytest.raises(ValueError, match=r"took longer than 0\.5s, the limit of a trial"):
+        ft.FarthingSearchCV(
+            Slow(seconds=3600.0), {"C": ft.Real(0.1, 1)}, cv=2, budget="1 evaluations", trial_seconds=0.5
+        ).fit(X, y)
 
 
 class TestGoingOn:
@@ -137,5 +147,5 @@ class TestInterrupts:
         child = Child(tmp_path, budget, 0.05, file="-").after_fits(5)
         said = child.send(signal.SIGINT).split()
         assert said[0] == "interrupted"
-        assert 2 <= int(said[1]) <= 4
+        assert 2 <= int(said[1]) <= len(child.fits) // 2 < 50, "two fits each"
         assert said[2] == "True"

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn_estimators import Restless
 
 import farthing as ft
-from farthing.adapters.sklearn.stepping import Pace, pace_of
+from farthing.adapters.sklearn.step_plan import StepPlan, step_plan
 from farthing.errors import InvalidArgument
 
 X, y = load_iris(return_X_y=True)
@@ -58,20 +58,23 @@ class TestWhich:
     @pytest.mark.parametrize(
         ("estimator", "expected"),
         [
-            (GradientBoostingClassifier(), Pace("n_estimators", "warm_start", 100, 5)),
-            (GradientBoostingRegressor(n_estimators=7), Pace("n_estimators", "warm_start", 7, 1)),
-            (RandomForestClassifier(), Pace("n_estimators", "warm_start", 100, 10)),
-            (ExtraTreesRegressor(n_estimators=25), Pace("n_estimators", "warm_start", 25, 3)),
-            (HistGradientBoostingClassifier(), Pace("max_iter", "warm_start", 100, 10)),
-            (MLPClassifier(), Pace("max_iter", "partial_fit", 200, 10)),
-            (SGDClassifier(tol=None), Pace("max_iter", "partial_fit", 1000, 50)),
-            (Perceptron(tol=None, max_iter=5), Pace("max_iter", "partial_fit", 5, 1)),
-            (make_pipeline(StandardScaler(), MLPClassifier()), Pace("mlpclassifier__max_iter", "partial_fit", 200, 10)),
+            (GradientBoostingClassifier(), StepPlan("n_estimators", "warm_start", 100, 5)),
+            (GradientBoostingRegressor(n_estimators=7), StepPlan("n_estimators", "warm_start", 7, 1)),
+            (RandomForestClassifier(), StepPlan("n_estimators", "warm_start", 100, 10)),
+            (ExtraTreesRegressor(n_estimators=25), StepPlan("n_estimators", "warm_start", 25, 3)),
+            (HistGradientBoostingClassifier(), StepPlan("max_iter", "warm_start", 100, 10)),
+            (MLPClassifier(), StepPlan("max_iter", "partial_fit", 200, 10)),
+            (SGDClassifier(tol=None), StepPlan("max_iter", "partial_fit", 1000, 50)),
+            (Perceptron(tol=None, max_iter=5), StepPlan("max_iter", "partial_fit", 5, 1)),
+            (
+                make_pipeline(StandardScaler(), MLPClassifier()),
+                StepPlan("mlpclassifier__max_iter", "partial_fit", 200, 10),
+            ),
         ],
         ids=lambda item: type(item).__name__,
     )
     def test_auto_takes(self, estimator, expected):
-        assert pace_of(estimator, ["alpha"], y, 150, {}, None, asked_for=False) == expected
+        assert step_plan(estimator, ["alpha"], y, 150, {}, None, asked_for=False) == expected
 
     @pytest.mark.parametrize(
         ("estimator", "searched", "rows", "reason"),
@@ -93,22 +96,35 @@ class TestWhich:
         ],
     )  # fmt: skip
     def test_auto_leaves(self, estimator, searched, rows, reason):
-        assert reason in pace_of(estimator, searched, y, rows, {}, None, asked_for=False)
+        assert reason in step_plan(estimator, searched, y, rows, {}, None, asked_for=False)
 
     def test_a_name_that_only_looks_alike_does_not_matter(self):
         pipeline = Pipeline([("max_iter", StandardScaler()), ("net", MLPClassifier())])
-        assert isinstance(pace_of(pipeline, ["max_iter__with_mean"], y, 150, {}, None, False), Pace)
+        assert isinstance(step_plan(pipeline, ["max_iter__with_mean"], y, 150, {}, None, False), StepPlan)
+
+    def test_files_know_a_plan_by_a_text_that_never_changes(self):
+        plan = StepPlan("n_estimators", "warm_start", 100, 5)
+        assert plan.stored == "Pace(parameter='n_estimators', by='warm_start', total=100, units=5)"
 
     def test_asked_for_it_takes_what_stops_at_tol(self):
-        assert pace_of(SGDClassifier(), ["alpha"], y, 150, {}, 40, True) == Pace("max_iter", "partial_fit", 40, 2)
+        assert step_plan(SGDClassifier(), ["alpha"], y, 150, {}, 40, True) == StepPlan("max_iter", "partial_fit", 40, 2)
 
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"iterative": True}, "iterative=True: the estimator cannot be trained step by step: LogisticRegression"),
-            ({"iterative": "auto", "policy": "bapi"}, "policy 'bapi': the estimator cannot be trained step by step"),
-            ({"iterative": False, "policy": "bapi"}, "policy 'bapi' is for training step by step, and iterative is"),
-            ({"iterative": True, "skip_folds": True}, "skip_folds"),
+            (
+                {"iterative": True},
+                "estimator: cannot be trained in steps, as iterative=True demands: LogisticRegression",
+            ),
+            (
+                {"iterative": "auto", "policy": "bapi"},
+                "estimator: cannot be trained in steps, as policy='bapi' demands",
+            ),
+            (
+                {"iterative": False, "policy": "bapi"},
+                "policy: expected one that does not train in steps, for iterative=False, got 'bapi'",
+            ),
+            ({"iterative": True, "skip_folds": True}, "skip_folds: expected False for training in steps"),
         ],
     )
     def test_what_cannot_be_is_told(self, options, message):
@@ -263,7 +279,7 @@ class TestPauses:
                 np.testing.assert_array_equal(paused.cv_results_[name], column, err_msg=name)
 
     def test_what_cannot_be_written_down_is_trained_again(self, monkeypatch):
-        monkeypatch.setattr("farthing.adapters.sklearn.steps.cloudpickle.dumps", _refuses)
+        monkeypatch.setattr("farthing.adapters.sklearn.step_training.cloudpickle.dumps", _refuses)
         estimator = GradientBoostingClassifier(n_estimators=4, random_state=0)
         paused = search(estimator, RATE, policy=Restless(), budget=ft.Budget(cost=60, evaluations=50)).fit(X, y)
         monkeypatch.undo()

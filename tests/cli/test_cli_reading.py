@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,11 @@ import sys
 import pytest
 
 import farthing as ft
-from called import FARTHING, pids_in, until
+from called import FARTHING, PATIENCE, pids_in, until
+from farthing.cli.arguments import parse_budget
+from farthing.cli.group import group
+from farthing.cli.run_commands import POLICIES
+from farthing.policies import BY_NAME
 
 READING = ["status", "best", "export", "pareto"]
 
@@ -34,18 +39,18 @@ class TestWhatIsShown:
         assert (found["trial"], found["value"], found["cost"], found["steps"]) == (1, 1.0, 2.0, 0)
         with ft.Study.resume(folder.path / "s.db") as study:
             assert found["config"] == study.best.config
-        text = folder.call("best", "s.db").stdout
+        text = folder.answer("best", "s.db")
         assert text.startswith("best        1  (trial 1, cost 2 cost)\n  x ")
 
     def test_the_largest_value_is_best_and_in_its_own_sign(self, folder):
         studied(folder, maximize=True)
-        found = json.loads(folder.call("best", "s.db", "--json").stdout)
+        found = json.loads(folder.answer("best", "s.db", "--json"))
         assert (found["trial"], found["value"]) == (0, 3.0)
 
     def test_export_has_a_row_per_trial_in_both_forms(self, folder):
         studied(folder)
         rows = list(csv.DictReader(io.StringIO(folder.call("export", "s.db", "--csv").stdout)))
-        trials = json.loads(folder.call("export", "s.db", "--json").stdout)
+        trials = json.loads(folder.answer("export", "s.db", "--json"))
         assert list(rows[0]) == [
             "number", "status", "value", "cost", "predicted_cost", "steps", "config.x", "config.kind", "config.deep",
             "attributes.note", "error",
@@ -64,9 +69,9 @@ class TestWhatIsShown:
         studied(folder)
         folder.call("export", "s.db", "--csv", "t.csv", "--json", "t.json")
         assert len(json.loads(folder.read("t.json"))) == 4
-        assert folder.read("t.csv") == folder.call("export", "s.db").stdout
+        assert folder.read("t.csv") == folder.answer("export", "s.db")
         assert "s.db: is the study itself" in folder.error("export", "s.db", "--csv", "s.db")
-        assert folder.call("best", "s.db").stdout
+        assert folder.answer("best", "s.db")
 
     def test_status(self, folder):
         studied(folder)
@@ -78,7 +83,7 @@ class TestWhatIsShown:
             "budget      100 cost",
         ):
             assert part in text
-        found = json.loads(folder.call("status", "s.db", "--json").stdout)
+        found = json.loads(folder.answer("status", "s.db", "--json"))
         assert found["trials"] == {"complete": 3, "failed": 1}
         assert found["ledger"]["spent"] == {"cost": 13.0}
         assert found["ledger"]["remaining"] == {"cost": 87.0}
@@ -93,7 +98,7 @@ class TestWhatIsShown:
         assert [point["config"] for point in found["front"]] == configs
         assert [point["log_ei"] for point in found["front"]] == pytest.approx(front.log_ei.tolist())
         assert set(found["picks"]) == set(front.picks) == {"EI", "EIpu", "EI-cool", "CEI"}
-        earlier = json.loads(folder.call("pareto", "s.db", "--json", "--trial", "4").stdout)
+        earlier = json.loads(folder.answer("pareto", "s.db", "--json", "--trial", "4"))
         assert [point["log_ei"] for point in earlier["front"]] == pytest.approx(then.log_ei.tolist())
 
     def test_options_and_functions_that_a_file_cannot_hold(self, folder):
@@ -105,10 +110,10 @@ class TestWhatIsShown:
             for _ in range(8):
                 proposal = study.ask()
                 study.tell(proposal, value=proposal.config["x"], cost=1.0)
-        best = json.loads(folder.call("best", "s.db", "--json").stdout)
+        best = json.loads(folder.answer("best", "s.db", "--json"))
         assert best["config"]["f"].startswith("<")
-        assert "8 complete" in folder.call("status", "s.db").stdout
-        assert folder.call("export", "s.db").stdout.count("\n") == 9
+        assert "8 complete" in folder.answer("status", "s.db")
+        assert folder.answer("export", "s.db").count("\n") == 9
         ended = folder.call("pareto", "s.db", "--points", "3")
         assert ended.stdout.splitlines()[1].split() == ["cost", "log", "EI", "config"]
         assert "pick     cost" in ended.stdout
@@ -140,7 +145,7 @@ class TestWhatIsLeftAlone:
         studied(folder, values=())
         assert "no trial has succeeded yet (1 failed)" in folder.error("best", "s.db", status=3)
         assert "a front needs the values of" in folder.error("pareto", "s.db", status=3)
-        assert "best        none yet" in folder.call("status", "s.db").stdout
+        assert "best        none yet" in folder.answer("status", "s.db")
 
     def test_a_study_that_runs_elsewhere_is_shown_and_not_disturbed(self, folder):
         folder.script("slow.sh", "echo $$ >> pids; while [ ! -e go ]; do sleep 0.02; done; echo $1")
@@ -149,29 +154,43 @@ class TestWhatIsLeftAlone:
             "--storage", "s.db", "--policy", "random", "--workers", "2",
         )  # fmt: skip
         until(lambda: len(pids_in(folder.path / "pids")) == 2)
-        found = json.loads(folder.call("status", "s.db", "--json").stdout)
+        found = json.loads(folder.answer("status", "s.db", "--json"))
         assert found["runner"].startswith(f"process {process.pid} on ")
         assert found["trials"] == {"running": 2}
-        text = folder.call("status", "s.db").stdout
+        text = folder.answer("status", "s.db")
         assert f"run by process {process.pid} on " in text
         assert "running  trial 1, x=" in text
-        assert folder.call("export", "s.db").stdout.count("running") == 2
+        assert folder.answer("export", "s.db").count("running") == 2
         assert "is being run by process" in folder.error("resume", "s.db", "--budget", "9 evaluations", status=1)
         folder.write("go", "")
-        out, told = process.communicate(timeout=30)
+        out, told = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, told
         assert "4 complete" in out
-        assert "not running" in folder.call("status", "s.db").stdout
+        assert "not running" in folder.answer("status", "s.db")
 
 
 class TestTheShell:
     def test_version_help_and_the_module(self, folder):
         assert folder.call("--version").stdout == f"farthing {ft.__version__}\n"
         for command in [[], *([name] for name in ["run", "resume", "demo", *READING])]:
-            text = folder.call(*command, "--help").stdout
+            text = folder.answer(*command, "--help")
             assert text.startswith("Usage: farthing")
+            assert max(map(len, text.splitlines())) <= 100
         again = subprocess.run([sys.executable, "-m", "farthing", "--version"], capture_output=True, text=True)
         assert (again.returncode, again.stdout) == (0, f"farthing {ft.__version__}\n")
+
+    def test_the_examples_of_all_help_texts_are_valid(self, folder):
+        examples = [
+            shlex.split(line)[1:]
+            for command in [[], *([name] for name in ["run", "resume", "demo", *READING])]
+            for line in folder.answer(*command, "--help").splitlines()
+            if line.startswith("  farthing ")
+        ]
+        assert {name for name, *_ in examples} == {"run", "resume", *READING}
+        for name, *arguments in examples:
+            context = group.commands[name].make_context(name, list(arguments))  # raises what is wrong with them
+            if context.params.get("budget"):
+                parse_budget(context.params["budget"])
 
     def test_usage_errors_are_one_line_and_status_two(self, folder):
         assert folder.error("tune") == "No such command 'tune' (see farthing --help)"
@@ -179,9 +198,6 @@ class TestTheShell:
         assert folder.error("run", "x.py:f") == "Missing option '--budget' (see farthing run --help)"
 
     def test_policies_are_those_there_are(self):
-        from farthing.cli.commands import POLICIES
-        from farthing.policies import BY_NAME
-
         assert sorted(POLICIES) == sorted(BY_NAME)
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import farthing as ft
-from called import SPACE, Folder, pids_in, require_gone, until
+from called import PATIENCE, SPACE, Folder, pids_in, require_gone, until
 
 SCRIPT = """
 import farthing as ft
@@ -40,33 +40,33 @@ def fails(config):
 SHORT = ("--budget", "4 evaluations", "--policy", "random", "--seed", "1")
 SLOW = [  # how a program shows that it is there
     "echo $$ >> pids",
-    "sleep 0.1",
+    "sleep 0.03",
     "echo $(($1 - 70 < 0 ? 70 - $1 : $1 - 70))",
 ]
 
 
 def trials_of(folder, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(folder.call("export", name, "--csv").stdout)))
+    return list(csv.DictReader(io.StringIO(folder.answer("export", name, "--csv"))))
 
 
 SENSELESS = [
-    (["train.py:nothing", "--space", "space.toml"], "train.py: defines no 'nothing'; there is fails, ft"),
-    (["train.py:number", "--space", "space.toml"], "train.py:number: expected a function of a config, got int"),
-    (["nowhere.py:f", "--space", "space.toml"], "nowhere.py: there is no such script"),
-    (["train:objective_", "--space", "space.toml"], "train: defines no 'objective_'"),
+    (["train.py:nothing", "--space", "space.toml"], "train.py: does not define 'nothing'; it defines fails, ft"),
+    (["train.py:number", "--space", "space.toml"], "train.py:number: expected a function of a config, got 3"),
+    (["nowhere.py:f", "--space", "space.toml"], "nowhere.py: no such script"),
+    (["train:objective_", "--space", "space.toml"], "train: does not define 'objective_'"),
     (["no.such.module:f", "--space", "space.toml"], "no.such.module: cannot be imported (No module named"),
-    (["train.py", "--space", "space.toml"], "'train.py': expected a script or module and a name in it"),
+    (["train.py", "--space", "space.toml"], "address: expected a script or module and a name in it, such as train.py:"),
     (["broken.py:f", "--space", "space.toml"], "broken.py:2: raised ZeroDivisionError: division by zero"),
     (["syntax.py:f", "--space", "space.toml"], "syntax.py:1: raised SyntaxError: '(' was never closed"),
-    (["spaceless.py:f"], "--space is missing, and spaceless.py defines no 'space' either"),
+    (["spaceless.py:f"], "--space is missing, and spaceless.py does not define 'space' either"),
     (["train.py:objective", "--space", "train.py:number"], "train.py:number: expected a farthing.Space"),
     (["train.py:objective", "--space", "nowhere.toml"], "nowhere.toml: cannot be read: No such file"),
     (["train.py:objective", "--space", "bad.toml"], "bad.toml:3: x.low: expected a number below high"),
-    (["train.py:objective", "--iterative"], "--iterative and --pause are for --command"),
-    (["train.py:objective", "--command", "true"], "give either an objective, as in `farthing run train.py:"),
-    ([], "give either an objective"),
-    (["--command", "true"], "--space is missing: a TOML file, or script.py:name"),
-    (["--command", "true", "--pause", "checkpoint", "--space", "space.toml"], "--pause is for --iterative"),
+    (["train.py:objective", "--iterative"], "--iterative and --pause are only for --command"),
+    (["train.py:objective", "--command", "true"], "expected either an objective, as in `farthing run train.py:"),
+    ([], "expected either an objective"),
+    (["--command", "true"], "--space is missing: expected a TOML file, or script.py:name"),
+    (["--command", "true", "--pause", "checkpoint", "--space", "space.toml"], "--pause is only for --iterative"),
     (["train.py:objective", "--policy", "bets"], "Invalid value for '--policy': 'bets' is not one of 'auto'"),
     (["train.py:objective", "--workers", "0"], "Invalid value for '--workers': 0 is not in the range x>=1"),
     (["train.py:objective", "--trial-memory", "much"], "trial_memory: expected bytes"),
@@ -74,8 +74,8 @@ SENSELESS = [
     (["train.py:objective", "--quick"], "No such option '--quick'"),
     (["train.py:objective", "--storage", "no/where.db"], "no/where.db: the folder no does not exist"),
     (["train.py:objective", "--budget", "soon"], "budget: cannot read 'soon'"),
-    (["train.py:objective", "--budget", "cost=x"], "budget: cannot read 'cost=x'; expected one of cost, usd"),
-    (["train.py:objective", "--budget", "speed=3"], "budget: cannot read 'speed=3'; expected one of cost, usd"),
+    (["train.py:objective", "--budget", "cost=x"], "budget: expected one of cost, usd"),
+    (["train.py:objective", "--budget", "speed=3"], "budget: expected one of cost, usd"),
     (["train.py:objective", "--budget", "3s, seconds=4"], "budget: seconds is given twice in '3s, seconds=4'"),
     (["train.py:objective", "--budget", ""], "budget: cannot read ''"),
 ]  # fmt: skip
@@ -222,7 +222,7 @@ class TestGoingOn:
         [(1, signal.SIGINT, 130), (2, signal.SIGINT, 130), (1, signal.SIGTERM, 143)],
     )
     def test_ended_by_a_signal_nothing_is_left_and_it_goes_on(self, folder, times, signal_number, status):
-        seconds = "30" if times == 2 or signal_number == signal.SIGTERM else "0.3"
+        seconds = "300" if times == 2 or signal_number == signal.SIGTERM else "0.3"
         folder.script(
             "slow.sh", "echo $$ >> pids", f'[ "$FARTHING_TRIAL" != 1 ] || [ -e on ] || sleep {seconds}', "echo $1"
         )
@@ -231,13 +231,11 @@ class TestGoingOn:
             "--storage", "s.db", "--policy", "random",
         )  # fmt: skip
         until(lambda: len(pids_in(folder.path / "pids")) == 2)
-        began = time.monotonic()
         for _ in range(times):
             process.send_signal(signal_number)
             time.sleep(0.1)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=PATIENCE)  # far less than the program sleeps
         assert process.returncode == status, told
-        assert time.monotonic() - began < 8
         assert "Traceback" not in told
         require_gone(folder.path / "pids")
         folder.write("on", "")
@@ -251,9 +249,9 @@ class TestGoingOn:
             "while :; do sleep 1; done",
         )
         ended = folder.call(
-            "run", "--command", "./hangs.sh {x}", "--space", "space.toml", "--budget", "2s", "--json", "-q", status=3
+            "run", "--command", "./hangs.sh {x}", "--space", "space.toml", "--budget", "3s", "--json", "-q", status=3
         )  # fmt: skip
-        assert 2.0 <= json.loads(ended.stdout)["ledger"]["spent"]["seconds"] <= 2.5
+        assert 3.0 <= json.loads(ended.stdout)["ledger"]["spent"]["seconds"] <= 30.0, "it would hang for ever"
         assert len(pids_in(folder.path / "pids")) >= 2
         require_gone(folder.path / "pids")
 
@@ -276,7 +274,7 @@ class TestGoingOn:
         error = folder.error(*arguments, "--command", "./slow.sh 1{x}", "--budget", "4 evaluations")
         assert "s.db: command is './slow.sh {x}' in the file and './slow.sh 1{x}' here" in error
         folder.call("resume", "s.db", "--command", "./slow.sh 1{x}", "--budget", "4 evaluations", "-q")
-        assert json.loads(folder.call("status", "s.db", "--json").stdout)["run"]["command"] == "./slow.sh 1{x}"
+        assert json.loads(folder.answer("status", "s.db", "--json"))["run"]["command"] == "./slow.sh 1{x}"
         error = folder.error(
             *arguments[:-3],
             "--storage",
@@ -295,7 +293,7 @@ class TestGoingOn:
         with ft.Study(ft.Space(x=ft.Integer(0, 100)), "2 evaluations", storage=folder.path / "s.db") as study:
             study.tell(study.ask(), value=1.0)
         error = folder.error("resume", "s.db")
-        assert "s.db: was not begun by `farthing run`" in error
+        assert "s.db: was not started by `farthing run`" in error
         assert "farthing resume s.db --objective script.py:name" in error
         folder.call("resume", "s.db", "--objective", "train.py:objective", "-q")
         folder.call("resume", "s.db", "--budget", "3 evaluations", "-q")

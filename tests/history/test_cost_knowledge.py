@@ -93,7 +93,7 @@ class TestArguments:
             ft.Study(LINE, "5 evaluations", cost_prior=given)
 
     def test_a_prior_of_another_space_is_refused_with_the_difference(self, prior):
-        with pytest.raises(InvalidArgument, match=r"cost_prior: comes from studies of another space: parameter 'x'"):
+        with pytest.raises(InvalidArgument, match=r"cost_prior: expected studies of the same space, but parameter 'x'"):
             ft.Study(LINE, "5 evaluations", cost_prior=prior)
 
     @pytest.mark.parametrize("task", [5, "rows", [("rows", 3)]])
@@ -105,7 +105,7 @@ class TestArguments:
         "bad", [None, math.nan, math.inf, [3], 1j, np.complex128(1), pytest.param(10**400, id="huge")]
     )
     def test_what_a_task_says_is_a_number_or_a_text(self, bad):
-        with pytest.raises(InvalidArgument, match="task: rows must be a finite number or a text"):
+        with pytest.raises(InvalidArgument, match=r"task\['rows'\]: expected a finite number or a text, got"):
             ft.Study(LINE, "5 evaluations", task={"rows": bad})
 
     def test_a_task_is_kept_as_it_was_and_is_the_callers_to_alter(self):
@@ -385,14 +385,15 @@ class TestCostFeatures:
             LINE, "30 evaluations", policy="eipu", seed=0,
             cost_features=lambda config: here if config["x"] > border else there,
         )  # fmt: skip
-        either = f"cost_features: expected ({first} as elsewhere, got {second}|{second} as elsewhere, got {first}) for"
+        every = "for every config, got"
+        either = f"cost_features: expected ({first} {every} {second}|{second} {every} {first}) for"
 
         def steps() -> None:
             for _ in range(12):
                 proposal = study.ask()
                 study.tell(proposal, value=proposal.config["x"], cost=1.0 + proposal.config["x"])
 
-        with pytest.raises(InvalidArgument, match=either + r" \{'x': .*counts 0"):
+        with pytest.raises(InvalidArgument, match=either + r" \{'x': .*return 0 for work"):
             steps()
 
     def test_no_rows_are_rows_of_as_many_columns(self):
@@ -465,23 +466,27 @@ class TestMakingPriors:
     def test_studies_of_several_spaces_are_refused(self):
         line = ft.Study(LINE, "4 evaluations", seed=0)
         line.tell(line.ask(), value=0.0, cost=1.0)
-        with pytest.raises(InvalidArgument, match=r"different spaces: .*size"):
+        with pytest.raises(InvalidArgument, match=r"studies: expected studies of one space, but .*size"):
             ft.CostPrior.from_studies([line, earlier(100, 3)])
 
     def test_no_studies_are_refused(self):
-        with pytest.raises(InvalidArgument, match="at least one study"):
+        with pytest.raises(InvalidArgument, match="studies: expected at least one study, got"):
             ft.CostPrior.from_studies([])
 
     @pytest.mark.parametrize("given", ["study.db", Path("study.db"), None, 5, ["study.db"], [None]])
     def test_what_is_no_study_is_refused_with_what_to_do(self, given):
-        with pytest.raises(InvalidArgument, match=r"expected studies, got .*open a file by Study\.resume"):
+        with pytest.raises(
+            InvalidArgument, match=r"studies: expected studies \(open a file with Study\.resume.*, got "
+        ):
             ft.CostPrior.from_studies(given)
 
     def test_studies_without_costs_say_nothing(self):
         silent = ft.Study(LINE, "4 evaluations", seed=0)
         silent.tell(silent.ask(), value=0.0)
         silent.ask()
-        with pytest.raises(InvalidArgument, match="none of the studies has a trial whose cost is known"):
+        with pytest.raises(
+            InvalidArgument, match="studies: expected a trial with a known cost in at least one of them"
+        ):
             ft.CostPrior.from_studies([silent])
         loud = ft.Study(LINE, "4 evaluations", seed=0)
         loud.tell(loud.ask(), value=0.0, cost=2.0)

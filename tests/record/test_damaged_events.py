@@ -184,7 +184,7 @@ class TestHostileFiles:
         """No pickle, no eval: neither in the modules between a file and a study nor in what they call for a body."""
         source = Path(ft.__file__).parent
         readers = [*(source / "record").glob("*.py"), *(source / "space").glob("*.py")]
-        assert {"storage.py", "events.py", "record.py", "reader.py", "description.py"} <= {
+        assert {"storage.py", "events.py", "record.py", "reader.py", "serialization.py"} <= {
             path.name for path in readers
         }
         for module in readers:

@@ -26,7 +26,7 @@ def parameter(one: Mapping[str, Any]) -> ft.Real | ft.Integer:
 
 def search(record: Record, task: Task) -> None:
     space = ft.Space({one["name"]: parameter(one) for one in record.space})
-    policy = ft.policies.from_description(task["policy"])
+    policy = ft.policies.policy_from_json(task["policy"])
     budget = ft.Budget(cost=record.budget)
     with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=STEPS) as study, suppress(StudyEnded):
         while record.is_open and study.ended is None:

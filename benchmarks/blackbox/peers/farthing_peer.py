@@ -32,7 +32,7 @@ class Farthing:
         self._study = farthing.Study(
             farthing.Space({parameter.name: translated(parameter) for parameter in table.parameters}),
             farthing.Budget(cost=task["budget"]),
-            policy=farthing.policies.from_description(task["policy"]),
+            policy=farthing.policies.policy_from_json(task["policy"]),
             seed=task["seed"],
             start=[self._config(levels) for levels in task["start"]],
         )

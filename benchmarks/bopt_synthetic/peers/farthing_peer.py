@@ -49,7 +49,7 @@ def one_level(record: Record, task: Task) -> None:
     names = _names(record)
     start = [dict(zip(names, point, strict=True)) for point in first_complete(task)]
     space, budget = ft.Space({name: ft.Real(0.0, 1.0) for name in names}), ft.Budget(cost=record.budget)
-    policy = ft.policies.from_description(task["policy"])
+    policy = ft.policies.policy_from_json(task["policy"])
     with ft.Study(space, budget, policy=policy, seed=task["seed"], start=start) as study:
         while record.is_open and study.ended is None:
             proposal = study.ask()

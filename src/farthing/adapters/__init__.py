@@ -1,1 +1,1 @@
-"""Farthing where people already work: scikit-learn, and spaces written for other tuners."""
+"""Farthing inside other libraries, one package for each."""

@@ -1,7 +1,7 @@
-"""The program `farthing`: a thin shell over the public API.
+"""The program `farthing`: a thin layer over the public API.
 
-Here is only its entry: worker processes that evaluate a program or a script import this package too, and start sooner
-the less is in it.
+This module holds only the entry point. Worker processes that evaluate a program or a script import the package too, and
+start faster the less it imports.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with these arguments, else with those of the process; the exit status.
+    """Run the program with these arguments, or with those of the process. Returns the exit status.
 
     >>> main(["--version"])
     farthing 0.1.0
     0
     """
-    from farthing.cli.calling import call
-    from farthing.cli.commands import group
+    from farthing.cli import read_commands, run_commands  # noqa: F401  # they add themselves to the group
+    from farthing.cli.exit_status import call
+    from farthing.cli.group import group
 
     return call(group, arguments)

@@ -1,4 +1,4 @@
-"""How studies and trials are written: as text for people, as rows and JSON for programs."""
+"""Studies and trials in writing: as text for people, as CSV and JSON for programs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from farthing.checks import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
-LONGEST = 60  # characters of a config in a table
+LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals
+NO_BEST = "best        none: no trial has succeeded"
 
 
 def as_json(thing: Any) -> str:
-    """Indented JSON that any program can read: what is no finite number is null.
+    """Indented JSON that any program can read: NaN and infinities become null.
 
     >>> print(as_json({"value": float("nan")}))
     {
@@ -37,7 +38,7 @@ def _finite(thing: Any) -> Any:
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
-    """All of a trial that others may want."""
+    """A trial, for `farthing export`."""
     row = trial.row
     return {
         **{name: row[name] for name in PLAIN_COLUMNS},
@@ -50,7 +51,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
 
 
 def best_json(trial: Trial) -> dict[str, Any]:
-    """What was found."""
+    """The best trial, for `farthing best`."""
     return {
         "trial": trial.number,
         "value": trial.value,
@@ -61,6 +62,7 @@ def best_json(trial: Trial) -> dict[str, Any]:
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:
+    """What was spent, and what remains."""
     return {
         "budget": ledger.budget.as_json(),
         "unit": ledger.unit,
@@ -72,13 +74,13 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
 
 
 def counts(trials: Iterable[Trial]) -> dict[str, int]:
-    """How many trials there are of each status, of those that occur."""
+    """The number of trials by status, without those that do not occur."""
     found = [trial.status for trial in trials]
     return {status.value: found.count(status) for status in Status if status in found}
 
 
 def best_text(trial: Trial, unit: str) -> str:
-    """A trial on some lines: its value, what it cost, and its configuration."""
+    """The best trial: its value and cost on one line, then its configuration."""
     steps = f", {len(trial.curve)} steps" if len(trial.curve) else ""
     cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
     lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
@@ -88,6 +90,7 @@ def best_text(trial: Trial, unit: str) -> str:
 
 
 def counts_text(trials: Sequence[Trial]) -> str:
+    """The number of trials, in all and by status."""
     found = ", ".join(f"{count} {status}" for status, count in counts(trials).items())
     return f"trials      {len(trials)}{f': {found}' if found else ''}"
 
@@ -109,7 +112,7 @@ def _brief(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value in a table or a CSV file: text as it is, nothing for None, all else as JSON, or as its program shows it.
+    """A value in a table or a CSV file: text as it is, nothing for None, everything else as JSON or its repr.
 
     >>> cell("it's"), cell(None), cell(True), cell(0.1), cell([1])
     ("it's", '', 'true', '0.1', '[1]')
@@ -136,7 +139,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def as_csv(trials: Sequence[Trial], names: Sequence[str]) -> str:
-    """One row per trial; parameters and attributes in columns of their own."""
+    """One row per trial, one column per parameter and attribute."""
     rows = [trial.row for trial in trials]
     found = dict.fromkeys(column for row in rows for column in row)
     first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])

@@ -1,4 +1,4 @@
-"""The front between expected improvement and cost of a study file."""
+"""The Pareto front of expected improvement and cost, for a study's file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from farthing.record.reader import StudyFile
 
 
 def _front(study: StudyFile, trial: int | None) -> Front:
-    """Now, or when that trial was proposed."""
+    """The front now, or as it was just before a trial was proposed."""
     try:
         policy = policy_from_json(study.record.settings.policy)
-    except InvalidArgument:  # of the user's own
+    except InvalidArgument:  # a policy of the user's, which is not known here
         policy = None
     return front_of(study.record, trial, policy)
 
 
 def front_json(study: StudyFile, trial: int | None) -> dict[str, Any]:
+    """All points of the front, and the picks of the methods."""
     front, space = _front(study, trial), study.record.space
     return {
         "unit": study.ledger.unit,
@@ -42,7 +43,7 @@ def front_json(study: StudyFile, trial: int | None) -> dict[str, Any]:
 
 
 def front_text(study: StudyFile, trial: int | None, most: int) -> str:
-    """The front from its cheap end to its dear one, at most so many points of it, and the picks."""
+    """The front from cheap to expensive, at most `most` points of it, and the picks of the methods."""
     front, unit, space = _front(study, trial), study.ledger.unit, study.record.space
     shown = np.unique(np.linspace(0, len(front.U) - 1, most).round().astype(int)).tolist()
 

@@ -1,4 +1,4 @@
-"""What a program prints, read: a value and its cost, or a step and what it reports."""
+"""Read what a program prints: a value and its cost, or a step and what it reports."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from farthing.errors import FarthingError
 
 
 class ProgramFailed(FarthingError):
-    """What is wrong with a program's end or output. Its text says all: where in Farthing it is raised says nothing."""
+    """A program failed, or printed no value. It has no traceback: where in Farthing it is raised is of no interest."""
 
     __traceback__ = None
 
 
 def read_result(text: str, where: str) -> Any:
-    """A value, perhaps with its cost: a number, two numbers, or a JSON object.
+    """A value, optionally with its cost: a number, two numbers, or a JSON object.
 
     >>> read_result("0.5", "it is"), read_result("0.5 12", "it is"), read_result('{"value": 1, "epochs": 3}', "it is")
     (0.5, {'value': 0.5, 'cost': 12.0}, {'value': 1, 'epochs': 3})
@@ -31,13 +31,13 @@ def read_result(text: str, where: str) -> Any:
     if numbers is not None and len(numbers) == 2:
         return {"value": numbers[0], "cost": numbers[1]}
     raise ProgramFailed(
-        f"the program ended without a value: {where} {shown(text)}; "
+        f"the program ended without a value: {where} {quoted(text)}; "
         'expected a number, a number and its cost, or a JSON object with "value"'
     )
 
 
 def read_step(line: str) -> tuple[int, Any] | None:
-    """A step and what it reports, None for a line of another kind.
+    """A step and what it reports, or None for any other line.
 
     >>> read_step("3 0.25"), read_step('{"step": 4, "value": 0.2, "loss": 1}'), read_step("loading data")
     ((3, 0.25), (4, {'value': 0.2, 'loss': 1}), None)
@@ -63,6 +63,6 @@ def _numbers(text: str) -> list[float] | None:
         return None
 
 
-def shown(text: str, most: int = 200) -> str:
-    """A text for a message."""
+def quoted(text: str, most: int = 200) -> str:
+    """A text in quotes for a message, cut if it is long."""
     return repr(text) if len(text) <= most else f"{text[:most]!r} ..."

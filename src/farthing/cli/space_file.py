@@ -1,4 +1,4 @@
-"""A space in a TOML file: a table per parameter, and `[[forbid]]`. What is wrong is said by file, line and key."""
+"""A space in a TOML file: a table per parameter, and `[[forbid]]`. Errors name the file, the line and the key."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ from typing import Any
 
 from farthing.cli.toml_lines import Path, key_lines
 from farthing.errors import InvalidSpace
-from farthing.space import Choice, Integer, Ordered, Real, Space
-from farthing.space.space import Parameter
+from farthing.space import Choice, Integer, Ordered, Parameter, Real, Space
 
 EXAMPLE = '{type = "real", low = 0, high = 1}'
-SHOWN = 80  # characters of a wrong value
+SHOWN = 80  # characters of a wrong value in a message: the rest of it fits on the line too
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A type of parameter as a file writes it: what makes it, the keys it needs, and all it knows beside `type`."""
+class ParameterType:
+    """A type of parameter in a file: its class, the keys it needs, and all keys it may have besides `type`."""
 
     make: Callable[..., Parameter]
     needed: tuple[str, ...]
     keys: tuple[str, ...]
 
 
-KINDS = {
-    "real": Kind(Real, ("low", "high"), ("low", "high", "log", "when")),
-    "integer": Kind(Integer, ("low", "high"), ("low", "high", "log", "step", "when")),
-    "ordered": Kind(Ordered, ("values",), ("values", "log", "when")),
-    "choice": Kind(Choice, ("options",), ("options", "when")),
+TYPES = {
+    "real": ParameterType(Real, ("low", "high"), ("low", "high", "log", "when")),
+    "integer": ParameterType(Integer, ("low", "high"), ("low", "high", "log", "step", "when")),
+    "ordered": ParameterType(Ordered, ("values",), ("values", "log", "when")),
+    "choice": ParameterType(Choice, ("options",), ("options", "when")),
 }
-MEANT = {  # by those who come from elsewhere
+ALIASES = {  # what other libraries call these types: for a hint
     "float": "real", "double": "real", "uniform": "real", "int": "integer", "ordinal": "ordered",
     "categorical": "choice", "bool": "choice", "boolean": "choice",
 }  # fmt: skip
 
 
 def read_space(path: str | PathLike[str]) -> Space:
-    """The space of a file, or `InvalidSpace` that says where and what is wrong.
+    """The space of a file, or an `InvalidSpace` that says what is wrong, and where.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
@@ -75,7 +74,7 @@ def _syntax_error(name: str, text: str, message: str) -> str:
 
 
 class _File:
-    """What a file says, and where it says it."""
+    """The content of a file, and on which line each key is."""
 
     def __init__(self, name: str, document: Mapping[str, Any], lines: Mapping[Path, int]) -> None:
         self._name, self._document, self._lines = name, dict(document), lines
@@ -100,49 +99,48 @@ class _File:
         try:
             return Space(params, forbid=clauses or None)
         except InvalidSpace as error:
-            found = re.match(r"parameter '(.*?)': (.*)", str(error), re.DOTALL)
+            found = re.match(r"parameter '(.*?)': (?:when: )?(.*)", str(error), re.DOTALL)
             path, why = ((found[1], "when"), found[2]) if found else ((), str(error))
             raise self._refuse(path, why) from error
 
     # -- parameters --------------------------------------------------------------------------------------------------
 
     def _parameter(self, name: str, entry: Any) -> Parameter:
-        """Still without its condition: that may name a parameter further down."""
+        """One parameter, without its condition: that may name a parameter further down."""
         if not isinstance(entry, dict):
             raise self._refuse((name,), f"expected a parameter, such as {EXAMPLE}, got {_shown(entry)}")
-        kind = self._kind(name, entry)
+        chosen = self._type(name, entry)
         for key in entry:
-            if key not in ("type", *kind.keys):
-                raise self._refuse((name, key), f"unknown key; {_nearest(key, kind.keys)}")
-        for key in kind.needed:
+            if key not in ("type", *chosen.keys):
+                raise self._refuse((name, key), f"unknown key; {_nearest(key, chosen.keys)}")
+        for key in chosen.needed:
             if key not in entry:
                 raise self._refuse(
-                    (name,), f'a parameter of type "{entry["type"]}" needs {_quoted(kind.needed)}, got no "{key}"'
+                    (name,), f'a parameter of type "{entry["type"]}" needs {_quoted(chosen.needed)}, got no "{key}"'
                 )
         self._check(name, entry)
         fields = {key: value for key, value in entry.items() if key not in ("type", "when")}
         try:
-            return kind.make(**fields)
+            return chosen.make(**fields)
         except InvalidSpace as error:
-            path = (name, *kind.needed) if len(kind.needed) == 1 else (name,)
-            raise self._refuse(path, str(error).partition(": ")[2]) from error
+            raise self._refuse(*_field_of(name, chosen.keys, str(error))) from error
 
-    def _kind(self, name: str, entry: Mapping[str, Any]) -> Kind:
+    def _type(self, name: str, entry: Mapping[str, Any]) -> ParameterType:
         if "type" not in entry:
             if entry and all(isinstance(value, dict) for value in entry.values()):
                 inner = _dotted((f"{name}.{next(iter(entry))}",))
                 raise self._refuse(
                     (name,), f"expected a parameter, got a table of tables; a name with a dot is written [{inner}]"
                 )
-            raise self._refuse((name,), f'has no "type"; accepted: {_quoted(KINDS)}')
+            raise self._refuse((name,), f'has no "type"; accepted: {_quoted(TYPES)}')
         given = entry["type"]
-        if isinstance(given, str) and given in KINDS:
-            return KINDS[given]
-        meant = _nearest(given, KINDS, MEANT) if isinstance(given, str) else f"accepted: {_quoted(KINDS)}"
+        if isinstance(given, str) and given in TYPES:
+            return TYPES[given]
+        meant = _nearest(given, TYPES, ALIASES) if isinstance(given, str) else f"accepted: {_quoted(TYPES)}"
         raise self._refuse((name, "type"), f"no type is called {_shown(given)}; {meant}")
 
     def _check(self, name: str, entry: Mapping[str, Any]) -> None:
-        """What can be said of one key, before the parameter itself looks at all of them."""
+        """Check single keys, before the parameter checks them together: these errors can name the key."""
         whole = entry["type"] == "integer"
         log = entry.get("log", False)
         if not isinstance(log, bool):
@@ -186,7 +184,7 @@ class _File:
     # -- conditions --------------------------------------------------------------------------------------------------
 
     def _clause(self, path: Path, given: Any, params: Mapping[str, Parameter]) -> dict[str, object]:
-        """A partial configuration: a value per name, or an array of several."""
+        """A partial configuration: per name one value, or an array of several."""
         if not isinstance(given, dict) or not given:
             raise self._refuse(path, f'expected names and values, such as {{booster = "dart"}}, got {_shown(given)}')
         return {name: self._wanted((*path, name), name, value, params) for name, value in given.items()}
@@ -218,6 +216,19 @@ class _File:
         return value
 
 
+def _field_of(name: str, keys: tuple[str, ...], error: str) -> tuple[Path, str]:
+    """Where in the file the error of a parameter is, and what it says of that place.
+
+    >>> _field_of("k", ("options",), "Choice: options[1]: expected a value other than options[0], got 'x'")
+    (('k', 'options', 1), "expected a value other than options[0], got 'x'")
+    """
+    why = error.partition(": ")[2]  # without the type of the parameter
+    found = re.fullmatch(r"(\w+)(?:\[(\d+)\])?: (.*)", why, re.DOTALL)
+    if found is None or found[1] not in keys:
+        return (name,), why
+    return ((name, found[1]) if found[2] is None else (name, found[1], int(found[2]))), found[3]
+
+
 def _is_number(value: Any, whole: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
         return False
@@ -225,7 +236,7 @@ def _is_number(value: Any, whole: bool) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a study file can hold it: dates and times it cannot."""
+    """Whether a study's file can hold a value: not dates and times."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, dict):
@@ -250,7 +261,7 @@ def _dotted(path: Path) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a TOML file would write it, nearly."""
+    """A value, nearly as a TOML file would write it."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
 
@@ -260,6 +271,6 @@ def _quoted(names: Any) -> str:
 
 
 def _nearest(given: str, names: Any, meant: Mapping[str, str] | None = None) -> str:
-    """What was probably meant, else all there is."""
+    """What was probably meant, or all that is accepted."""
     close = (meant or {}).get(given.lower()) or next(iter(get_close_matches(given, list(names), 1)), None)
     return f'did you mean "{close}"?' if close else f"accepted: {_quoted(names)}"

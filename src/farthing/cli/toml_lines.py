@@ -1,7 +1,7 @@
-"""On which line of a TOML file each key is: `tomllib` reads files and forgets where it found things.
+"""On which line of a TOML file each key is: `tomllib` does not say.
 
-A path is a tuple of keys and, inside arrays, indices: `("learning_rate", "low")`, `("forbid", 0, "depth")`. Only text
-that `tomllib` has accepted comes here, so the scanner knows what may follow what and never asks.
+A path is a tuple of keys and, inside arrays, indices: `("learning_rate", "low")`, `("forbid", 0, "depth")`. The text
+has already been accepted by `tomllib`, so the scanner does not check it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def key_lines(text: str) -> Mapping[Path, int]:
 
 
 class _Scanner:
-    """A place in the text, and what was found before it."""
+    """A position in the text, and the keys found before it."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -132,7 +132,7 @@ class _Scanner:
             self._pair(path)
 
     def _more(self, end: str) -> bool:
-        """Past the opening bracket or the comma; whether something comes before the end, which is then passed too."""
+        """Skip the opening bracket or the comma. Whether an element follows; if not, the closing bracket is skipped."""
         self._skip(_BLANK)
         if self._text[self._at] in "[{,":
             self._at += 1

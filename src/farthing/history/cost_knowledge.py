@@ -1,7 +1,7 @@
-"""What is known about cost before anything is evaluated: a formula, what the program counts, or earlier studies.
+"""What is known about cost before anything is evaluated: a formula, counts of the work, or earlier studies.
 
-Nothing here is a model. `CostKnowledge` travels with the history to where models are made; functions of the user are
-called through it, so that what they return is checked once and an error names the configuration.
+Nothing here is a model. `CostKnowledge` travels with the history to where models are made. The user's functions are
+called through it, so that what they return is checked in one place and an error names the configuration.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from farthing.checks import function, instance, optional, refuse, switch
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
@@ -22,12 +23,14 @@ Json = dict[str, Any]
 Task = Mapping[str, float | str]
 CostFeatures = Callable[[Config], Mapping[str, float] | Sequence[float] | float]
 
-MOST_EARLIER = 240  # earlier evaluations that a prior keeps, an equal part of each study
-DIGITS = 9  # of a stored number
+# A prior keeps at most this many earlier evaluations, equally many of each study: enough for a model of cost, which is
+# fitted to all of them at every suggestion in time that grows with their cube.
+MOST_EARLIER = 240
+DIGITS = 9  # of a stored number: far more than costs are repeatable to, and half the length of all digits in a file
 
 
 class Studied(Protocol):
-    """What a prior reads of a study."""
+    """The part of a study that a prior reads."""
 
     @property
     def space(self) -> Space: ...
@@ -44,15 +47,15 @@ class Earlier:
     U: Array  # (n, p)
     costs: Array  # (n,)
     task: Task
-    bounds: Mask  # (n,) true where the evaluation was killed: complete, it would have cost more
+    bounds: Mask  # (n,) true if the evaluation was killed: complete, it would have cost more
 
 
 @dataclass(frozen=True, eq=False)
 class CostPrior:
     """What evaluations cost in earlier studies of the same space, with other data; made by `from_studies`.
 
-    A study that is given one expects the costs of those studies from its first proposal on, and corrects them by what
-    it sees; with `fixed` it does not correct them.
+    A study with a prior predicts costs like those from its first proposal on, and corrects them by the costs it
+    observes; with `fixed` it does not correct them.
     """
 
     space: Json
@@ -61,7 +64,7 @@ class CostPrior:
 
     @classmethod
     def from_studies(cls, studies: Iterable[Studied], *, fixed: bool = False) -> CostPrior:
-        """From studies of one space, each with its `task`: a dict that describes its data, by rows and columns say.
+        """From studies of one space, each with its `task`: a dict that describes its data, such as rows and columns.
 
         >>> import farthing as ft
         >>> def earlier(rows):
@@ -78,20 +81,19 @@ class CostPrior:
         found = list(studies) if isinstance(studies, Iterable) and not isinstance(studies, str) else [studies]
         for study in found:
             if not all(hasattr(study, name) for name in ("space", "trials", "task")):
-                raise InvalidArgument(
-                    f"CostPrior.from_studies: expected studies, got {study!r}; open a file by Study.resume(path)"
-                )
+                refuse("studies", "studies (open a file with Study.resume(path))", study)
         if not found:
-            raise InvalidArgument("CostPrior.from_studies: expected at least one study, got none")
-        described = found[0].space.describe()
+            refuse("studies", "at least one study", found)
+        fixed = switch("fixed", fixed)
+        space = found[0].space.as_json()
         for study in found[1:]:
-            if difference := study.space.difference(described):
-                raise InvalidArgument(f"CostPrior.from_studies: the studies have different spaces: {difference}")
+            if difference := study.space.difference(space):
+                raise InvalidArgument(f"studies: expected studies of one space, but {difference}")
         share = max(MOST_EARLIER // len(found), 1)
         kept = [_earlier(study, share) for study in found]
         if not any(len(earlier.costs) for earlier in kept):
-            raise InvalidArgument("CostPrior.from_studies: none of the studies has a trial whose cost is known")
-        return cls(described, tuple(earlier for earlier in kept if len(earlier.costs)), fixed)
+            raise InvalidArgument("studies: expected a trial with a known cost in at least one of them, got none")
+        return cls(space, tuple(earlier for earlier in kept if len(earlier.costs)), fixed)
 
     def as_json(self) -> Json:
         """For the first event of a study."""
@@ -103,9 +105,9 @@ class CostPrior:
 
 
 def _earlier(study: Studied, most: int) -> Earlier:
-    """Trials of known cost, evenly over the study if there are too many, as a file can hold them.
+    """Trials with a known cost, rounded as a file stores them; if there are too many, evenly spread over the study.
 
-    What a killed one spent is a bound; what an interrupted one spent says nothing, it may have just begun.
+    The cost of a killed trial is a lower bound. That of an interrupted one says nothing: it may have just begun.
     """
     known = [trial for trial in study.trials if trial.cost is not None and trial.status is not Status.INTERRUPTED]
     if len(known) > most:
@@ -119,7 +121,7 @@ def _earlier(study: Studied, most: int) -> Earlier:
 def _stored(earlier: Earlier) -> Json:
     stored = {"units": earlier.U.tolist(), "costs": earlier.costs.tolist(), "task": dict(earlier.task)}
     killed = np.flatnonzero(earlier.bounds).tolist()
-    return {**stored, "killed": killed} if killed else stored  # without any, as in files from before there were bounds
+    return {**stored, "killed": killed} if killed else stored  # older files do not have the key
 
 
 def _read(stored: Json) -> Earlier:
@@ -130,7 +132,7 @@ def _read(stored: Json) -> Earlier:
 
 @dataclass(frozen=True, eq=False)
 class CostKnowledge:
-    """All that a study was told about cost. Functions are the user's; a file can only say that there are some."""
+    """All that a study was told about cost. A file cannot hold the user's functions, only that there are some."""
 
     known: Callable[[Config], float] | None = None
     features: CostFeatures | None = None
@@ -142,18 +144,18 @@ class CostKnowledge:
         cls, space: Space, known_cost: Any, cost_features: Any, cost_prior: Any, task: Any
     ) -> CostKnowledge:  # fmt: skip
         """From a study's arguments, checked."""
-        for name, given in (("known_cost", known_cost), ("cost_features", cost_features)):
-            if given is not None and not callable(given):
-                raise InvalidArgument(f"{name}: expected a function of a config, got {given!r}")
+        optional(function, "known_cost", known_cost)
+        optional(function, "cost_features", cost_features)
+        optional(instance, "cost_prior", cost_prior, kind=CostPrior, of="a farthing.CostPrior")
         if known_cost is not None and not (cost_features is None and cost_prior is None):
-            raise InvalidArgument("known_cost: replaces every cost model; leave out cost_features and cost_prior")
+            raise InvalidArgument("known_cost: replaces every cost model; pass it without cost_features and cost_prior")
         if cost_prior is not None:
-            if not isinstance(cost_prior, CostPrior):
-                raise InvalidArgument(f"cost_prior: expected a farthing.CostPrior, got {type(cost_prior).__name__}")
             if cost_prior.fixed and cost_features is not None:
-                raise InvalidArgument("cost_features: a fixed cost_prior learns nothing; leave one of the two out")
+                raise InvalidArgument(
+                    "cost_features: a fixed cost_prior learns nothing from them; pass only one of the two"
+                )
             if difference := space.difference(cost_prior.space):
-                raise InvalidArgument(f"cost_prior: comes from studies of another space: {difference}")
+                raise InvalidArgument(f"cost_prior: expected studies of the same space, but {difference}")
         knowledge, centre = cls(known_cost, cost_features, cost_prior, _checked_task(task)), np.full(len(space), 0.5)
         if space.allows(config := space.decode(centre)):
             knowledge.try_at(config)
@@ -161,10 +163,10 @@ class CostKnowledge:
 
     @property
     def speaks_at_once(self) -> bool:
-        """Whether costs can be expected before one was seen."""
+        """Whether costs can be predicted before one was observed."""
         return self.known is not None or self.prior is not None
 
-    def describe(self) -> Json:
+    def as_json(self) -> Json:
         """For the first event of a study."""
         return {
             "known": self.known is not None,
@@ -179,40 +181,38 @@ class CostKnowledge:
         return replace(self, prior=prior, task=stored.get("task", {}))
 
     def cost_of(self, config: Config) -> float:
-        """What `known_cost` says."""
+        """The cost by `known_cost`."""
         assert self.known is not None
         given = _called(self.known, "known_cost", config)
         cost = _amount(given)
         if cost is None:
-            raise InvalidArgument(
-                f"known_cost: expected a finite number of at least 0 for {config}, got {given!r:.200}"
-            )
+            refuse("known_cost", f"a finite number of at least 0 for {config}", given)
         return cost
 
     def counts_of(self, config: Config) -> dict[Any, float]:
-        """What `cost_features` counts, by name, or by place where it gives no names."""
+        """The counts by `cost_features`, by name, or by position if it returns no names."""
         assert self.features is not None
         given = _called(self.features, "cost_features", config)
         counts = {name: _amount(count) for name, count in _named(given).items()}
         if not counts or None in counts.values():
-            raise InvalidArgument(f"cost_features: expected finite numbers of at least 0 for {config}, got {given!r}")
+            refuse("cost_features", f"finite numbers of at least 0 for {config}", given)
         return cast("dict[Any, float]", counts)
 
     def features_of(self, configs: Sequence[Config], names: Sequence[Any]) -> Array:
-        """The counts of these names, (n, k); the same names for every config, in any order."""
+        """The counts with these names, (n, k). Every config must have the same names, in any order."""
         rows = []
         for config in configs:
             counts = self.counts_of(config)
             if counts.keys() != set(names):
                 raise InvalidArgument(
-                    f"cost_features: expected {_listed(names)} as elsewhere, got {_listed(counts)} for {config}; "
-                    "what a config does not do counts 0"
+                    f"cost_features: expected {_listed(names)} for every config, got {_listed(counts)} for {config}; "
+                    "return 0 for work that a config does not do"
                 )
             rows.append([counts[name] for name in names])
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
 
     def try_at(self, config: Config) -> None:
-        """Call the functions once, so that what they do wrong is known before anything is spent."""
+        """Call the functions once, so that a mistake in them is found before anything is spent."""
         if self.known is not None:
             self.cost_of(config)
         if self.features is not None:
@@ -223,7 +223,7 @@ def _checked_task(task: Any) -> Task:
     if task is None:
         return {}
     if not isinstance(task, Mapping):
-        raise InvalidArgument(f"task: expected a dict such as {{'rows': 1000}}, got {task!r}")
+        refuse("task", "a dict such as {'rows': 1000}", task)
     checked: dict[str, float | str] = {}
     for name, given in task.items():
         if isinstance(given, str):
@@ -231,7 +231,7 @@ def _checked_task(task: Any) -> Task:
         elif (number := _number(given)) is not None:
             checked[str(name)] = number
         else:
-            raise InvalidArgument(f"task: {name} must be a finite number or a text, got {given!r}")
+            refuse(f"task[{name!r}]", "a finite number or a text", given)
     return checked
 
 
@@ -243,23 +243,23 @@ def _called(function: Callable[[Config], Any], name: str, config: Config) -> Any
 
 
 def _named(given: Any) -> Mapping[Any, Any]:
-    """Counts by name; a list or an array by place, a number alone too."""
+    """Counts by name; those of a list, an array or a single number by position."""
     if isinstance(given, Mapping):
         return given
     return dict(enumerate(np.ravel(np.asarray(given, dtype=object)).tolist()))
 
 
 def _listed(names: Iterable[Any]) -> str:
-    """Names in words, or how many where there are only places."""
+    """Names in words, or how many there are if they have none."""
     found = list(names)
     return f"{len(found)} numbers" if found == list(range(len(found))) else ", ".join(sorted(map(str, found)))
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, None for all else: text, None, and what no float can hold."""
+    """A finite number; None for anything else: text, None, and what no float can hold."""
     try:
         number = math.nan if isinstance(value, str | bytes | np.complexfloating) else float(value)
-    except Exception:  # an integer of a thousand digits and a tensor of two elements raise what they like
+    except Exception:  # a tensor of two elements or an integer of a thousand digits may raise anything
         return None
     return number if math.isfinite(number) else None
 

@@ -1,7 +1,7 @@
 """The demonstration behind `make demo`: a random forest on handwritten digits, tuned for 30 seconds.
 
-An evaluation is a 3-fold cross-validation. A forest of 4 shallow trees takes a few hundredths of a second, one of 128
-trees that look at half of the pixels more than a second: the budget decides which of them are worth it.
+An evaluation is a 3-fold cross-validation. With 4 shallow trees it takes a few hundredths of a second, with 128 trees
+that use half of the pixels more than a second: the budget decides which are worth their cost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _digits() -> tuple[Any, Any]:
 
 
 def objective(config: dict[str, Any]) -> float:
-    """Share of digits misread, by 3-fold cross-validation."""
+    """The share of digits that are classified wrongly, by 3-fold cross-validation."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.model_selection import cross_val_score
 
@@ -56,7 +56,7 @@ def main() -> None:
     print(f"\nevaluations took {min(costs):.2f} to {max(costs):.2f} seconds")
     print(f"\n{study.ledger}")
     print(
-        f"\nTo go on with the same study for another 30 seconds:\n"
+        f"\nTo continue the study for another 30 seconds:\n"
         f"  import farthing as ft\n"
         f"  from farthing.problems.demo import objective\n"
         f'  ft.Study.resume("{STORAGE}", budget="60s").run(objective)'

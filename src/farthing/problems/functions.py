@@ -1,4 +1,4 @@
-"""Synthetic functions whose minimum is known, for tests and benchmarks.
+"""Synthetic functions with a known minimum, for tests and benchmarks.
 
 Each is a `Problem`: a space, an objective that takes a configuration, the least value it reaches (`optimum`)
 and one configuration that reaches it (`minimizer`). Simple regret is `problem.regret(best value)`.
@@ -6,7 +6,7 @@ and one configuration that reaches it (`minimizer`). Simple regret is `problem.r
 * branin       2 Real; three global minima.
 * hartmann6    6 Real; six local minima.
 * ackley5      5 Real; many local minima around one funnel. The box is the usual one, the optimum is moved off
-               its centre, because a method that tries the centre first would otherwise be given the answer.
+               its centre, because a method that tries the centre first would otherwise find it at once.
 * rosenbrock4  4 Real; a narrow curved valley, values over six orders of magnitude.
 * mixed6       3 Real (one log), 2 Integer (one log), 1 Choice; smooth, with interactions.
 
@@ -31,7 +31,7 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """A function to minimise together with its known answer.
+    """A function to minimise, with its known minimum.
 
     >>> problem = FUNCTIONS["branin"]
     >>> problem.objective(problem.minimizer) - problem.optimum < 1e-12
@@ -134,7 +134,7 @@ def rosenbrock4(config: Config) -> float:
 
 @dataclass(frozen=True)
 class _Activation:
-    """What a choice of `mixed6` does: a penalty, and a shift of the best learning rate in decades."""
+    """The effect of an option of `mixed6`: a penalty, and a shift of the best learning rate in decades."""
 
     penalty: float
     shift: float
@@ -149,7 +149,7 @@ _ACTIVATIONS: Final = {
 
 
 def mixed6(config: Config) -> float:
-    """A smooth stand-in for a network's loss: three Real, two Integer and one Choice that lean on each other.
+    """A smooth stand-in for a network's loss: three Real, two Integer and one Choice that interact.
 
     Every term is at least 0 and all are 0 at the minimizer, so the optimum is 0 by construction.
 

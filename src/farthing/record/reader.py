@@ -105,7 +105,7 @@ def _as_described(description: Mapping[str, Any]) -> tuple[Space, tuple[str, ...
         for field in ("options", "values"):
             if isinstance(entry, dict) and field in entry:
                 entry[field] = _with_stand_ins(entry[field])
-    return Space.from_description(copy), left_out
+    return Space.from_json(copy), left_out
 
 
 def _with_stand_ins(stored: Any) -> Any:

@@ -19,10 +19,10 @@ def opened(
 ) -> Opened:  # fmt: skip
     """The first event of a new study, or an error that names the argument."""
     return Opened(
-        space.describe(), dict(policy),
+        space.as_json(), dict(policy),
         secrets.randbelow(2**32) if seed is None else checks.whole_number("seed", seed, or_none=True),
         checks.switch("maximize", maximize), _stored_start(space, start),
-        checks.optional(checks.number, "stop_at", stop_at), knowledge.describe(),
+        checks.optional(checks.number, "stop_at", stop_at), knowledge.as_json(),
         checks.optional(checks.whole_number, "max_steps", max_steps, least=1),
     )  # fmt: skip
 

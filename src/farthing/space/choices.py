@@ -1,7 +1,7 @@
-"""Parameters with levels that are listed: a grid in order, or options without one.
+"""Parameters whose values are listed: `Ordered`, a grid in order, and `Choice`, options without an order.
 
-Options may be any objects. They are told apart by type and equality, and files know them by their index. The
-translating methods are there for `Space`; see `parameters` for value, place and u.
+Options may be any objects. They are distinguished by type and equality, and files refer to them by index. See
+`parameters` for the words value, place and u.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from farthing.checks import finite, is_number, whole
+from farthing.checks import finite, is_number, settle, whole
 from farthing.numerics.arrays import Array
 from farthing.space.equality import same
-from farthing.space.parameters import Integer, LevelledParameter, Real, When
+from farthing.space.fields import EvenBins, When
 
-SHOWN_OPTIONS = 12
+SHOWN_OPTIONS = 12  # in a message: enough to see what is meant, and still a few lines
 
 
 class _OptionIndex:
-    """Where each option is, by hash where it has one."""
+    """Finds the index of an option: by hash if it has one, otherwise by a scan."""
 
     def __init__(self, options: Sequence[object]) -> None:
         self.options: list[object] = []
@@ -56,25 +56,25 @@ class _OptionIndex:
         return next((i for i in self._scanned if same(self.options[i], option)), None)
 
 
-class _Options(LevelledParameter):
+class _Listed(EvenBins):
     """What `Ordered` and `Choice` share: a tuple of objects, found by type and equality, stored by index."""
 
     @property
     def items(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def _listed(self, name: str, given: object) -> tuple[Any, ...]:
+    def _as_tuple(self, name: str, given: object) -> tuple[Any, ...]:
         if isinstance(given, (str, bytes, Mapping, AbstractSet)) or not isinstance(given, Iterable):
-            raise self._refuse(f"{name} must be a list or tuple, in a fixed order, got {given!r}")
+            self._refuse(name, "a list or tuple", given)  # a set has no fixed order
         items = tuple(given)
         if not items:
-            raise self._refuse(f"{name} must hold at least one, got none")
+            self._refuse(name, "at least one value", given)
         return items
 
     def _check_distinct(self, name: str) -> None:
         if self._index.duplicate is not None:
             first, second = self._index.duplicate
-            raise self._refuse(f"{name} must differ, got {self.items[second]!r} at positions {first} and {second}")
+            self._refuse(f"{name}[{second}]", f"a value other than {name}[{first}]", self.items[second])
 
     @cached_property
     def _index(self) -> _OptionIndex:
@@ -87,13 +87,13 @@ class _Options(LevelledParameter):
 
     @property
     def accepted(self) -> str:
-        """What is a value of this parameter, in words."""
+        """The accepted values, in words."""
         shown = ", ".join(repr(item) for item in self.items[:SHOWN_OPTIONS])
         more = len(self.items) - SHOWN_OPTIONS
         return f"one of {shown}" + (f" and {more} more" if more > 0 else "")
 
     def find(self, value: object) -> int | None:
-        """The index of a value, or None when it is not one of this parameter's."""
+        """The index of a value, or None if it is not one of the options."""
         found = self._index.find(value)
         if found is None and isinstance(value, np.generic):
             return self._index.find(value.item())
@@ -108,17 +108,17 @@ class _Options(LevelledParameter):
         return place
 
     def load(self, stored: object) -> int | None:
-        """The inverse of `store`, None when the file holds something else."""
+        """The inverse of `store`, None if the file holds something else."""
         number = whole(stored)
         return number if number is not None and 0 <= number < len(self.items) else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ordered(_Options):
+class Ordered(_Listed):
     """A grid of values in order.
 
-    Numbers must rise or fall strictly and are as far apart for the model as their values are (their logs with
-    `log=True`); anything else is evenly spaced by rank.
+    Numbers must rise or fall strictly. The model sees them as far apart as their values are (their logs with
+    `log=True`). Anything else is evenly spaced by rank.
 
     >>> Ordered([16, 32, 64, 128], log=True)
     Ordered([16, 32, 64, 128], log=True)
@@ -130,28 +130,26 @@ class Ordered(_Options):
     when: When | None = None
 
     def __post_init__(self) -> None:
-        self._check_options()
-        items = self._listed("values", self.values)
+        self._settle_log_and_when()
+        items = self._as_tuple("values", self.values)
         plain = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
-        self._set(values=plain)
+        settle(self, values=plain)
         if self.numeric:
             self._check_numbers()
         elif self.log:
-            raise self._refuse(f"log=True needs numbers, got {list(plain)!r}")
+            self._refuse("values", "numbers for log=True", list(plain))
         else:
             self._check_distinct("values")
 
     def _check_numbers(self) -> None:
-        if None in [finite(value) for value in self.values]:
-            raise self._refuse(f"values must be finite, got {list(self.values)!r}")
-        numbers = np.array(self.values, dtype=np.float64)
+        given = list(self.values)
+        if None in [finite(value) for value in given]:
+            self._refuse("values", "finite numbers", given)
+        numbers = np.array(given, dtype=np.float64)
         if not ((numbers[1:] > numbers[:-1]).all() or (numbers[1:] < numbers[:-1]).all()):
-            raise self._refuse(
-                f"numbers must rise or fall strictly, got {list(self.values)!r}; "
-                "for options without an order use Choice"
-            )
-        if self.log and min(self.values) <= 0:
-            raise self._refuse(f"log=True needs values above 0, got {min(self.values)!r}")
+            self._refuse("values", "numbers that rise or fall strictly (options without an order are a Choice)", given)
+        if self.log and min(given) <= 0:
+            self._refuse("values", "numbers above 0 for log=True", given)
 
     @property
     def items(self) -> tuple[Any, ...]:
@@ -185,15 +183,15 @@ class Ordered(_Options):
         if not self.numeric:
             return np.linspace(0.0, 1.0, self.levels)
         numbers = np.array(self.values, dtype=np.float64)
-        v = np.log(numbers) if self.log else numbers / 4  # a quarter, so that no difference overflows
+        v = np.log(numbers) if self.log else numbers / 4  # divided by 4, so that no difference overflows
         return np.asarray((v - v[0]) / (v[-1] - v[0]), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Choice(_Options):
+class Choice(_Listed):
     """One of several options without an order: any objects, hashable or not.
 
-    Options are told apart by type and equality, so 1, 1.0 and True are three of them.
+    Options are distinguished by type and equality, so 1, 1.0 and True are three different ones.
 
     >>> Choice(["gbtree", "dart"])
     Choice(['gbtree', 'dart'])
@@ -204,15 +202,11 @@ class Choice(_Options):
     when: When | None = None
 
     def __post_init__(self) -> None:
-        self._check_options()
-        self._set(options=self._listed("options", self.options))
+        self._settle_log_and_when()
+        settle(self, options=self._as_tuple("options", self.options))
         self._check_distinct("options")
 
     @property
     def items(self) -> tuple[Any, ...]:
         """The options, first to last."""
         return tuple(self.options)
-
-
-Discrete: TypeAlias = Integer | Ordered | Choice
-Parameter: TypeAlias = Real | Integer | Ordered | Choice

@@ -1,8 +1,8 @@
 """Conditions: which parameters have an effect, and how many configurations that leaves.
 
-A `when` makes its parameter the child of those it names. Parents have levels, children may be of any kind,
-and no parameter is its own ancestor. Going through the columns with every parent before its children therefore
-decides for each in turn whether it is active.
+A `when` makes its parameter the child of the parameters it names. Parents have levels, children may be of any type,
+and no parameter is its own ancestor. Visiting every parent before its children therefore decides, one column at a
+time, which are active.
 
 p     number of parameters; a column j is a parameter by its position, levels are (n, p)
 key   one place per parameter, None where inactive; while it is being filled, None where not yet known
@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from farthing.checks import refuse
 from farthing.errors import InvalidSpace
-from farthing.numerics.arrays import Mask
-from farthing.space.choices import Parameter
-from farthing.space.parameters import Levels, Real
+from farthing.numerics.arrays import Ints, Mask
+from farthing.space.parameters import Parameter, Real
 
 Key: TypeAlias = tuple[float | int | None, ...]
 Wanted: TypeAlias = tuple[int, frozenset[int]]
@@ -50,7 +50,7 @@ class Clause:
         """Whether a key meets the clause."""
         return all(key[j] in levels for j, levels in self.wanted)
 
-    def holds_in(self, levels: Levels, active: Mask) -> Mask:
+    def holds_in(self, levels: Ints, active: Mask) -> Mask:
         """Which rows (n,) of levels (n, p) meet the clause."""
         found = np.ones(len(levels), dtype=np.bool_)
         for j, wanted in self._arrays:
@@ -58,14 +58,14 @@ class Clause:
         return found
 
     @cached_property
-    def _arrays(self) -> list[tuple[int, Levels]]:
-        return [(j, np.array(sorted(levels), dtype=np.int64)) for j, levels in self.wanted]
+    def _arrays(self) -> list[tuple[int, Ints]]:
+        return [(j, np.array(sorted(levels), dtype=np.intp)) for j, levels in self.wanted]
 
 
 class Conditions:
     """The graph that the `when` of all parameters draws, from parents to children.
 
-    >>> from farthing.space.choices import Choice
+    >>> from farthing.space import Choice
     >>> conditions = Conditions({"eta": Real(0, 1, when={"kind": "b"}), "kind": Choice(["a", "b"])})
     >>> conditions.order, conditions.holds(0, [None, 1])
     ((1, 0), True)
@@ -84,7 +84,7 @@ class Conditions:
     # Building clauses
 
     def clause(self, who: str, partial: Mapping[str, object]) -> Clause:
-        """The clause of a partial configuration, or `InvalidSpace` naming who asked for nonsense."""
+        """The clause of a partial configuration, or `InvalidSpace` naming where it stands."""
         return Clause(tuple(self._wanted(who, name, value) for name, value in partial.items()))
 
     def clauses(self, who: str, partials: Iterable[Mapping[str, object]]) -> tuple[Clause, ...]:
@@ -92,7 +92,7 @@ class Conditions:
         given = list(partials)
         for i, partial in enumerate(given):
             if not isinstance(partial, Mapping) or not partial:
-                raise InvalidSpace(f"{who}[{i}] must map names to values, as {{'depth': 3}}, got {partial!r}")
+                refuse(f"{who}[{i}]", "names of parameters and values, such as {'depth': 3}", partial, InvalidSpace)
         return tuple(self.clause(f"{who}[{i}]", partial) for i, partial in enumerate(given))
 
     def _wanted(self, who: str, name: str, value: object) -> Wanted:
@@ -101,17 +101,17 @@ class Conditions:
         column = self._names.index(name)
         param = self._list[column]
         if isinstance(param, Real):
-            raise InvalidSpace(f"{who} refers to {name!r}, a Real; accepted: the name of a Choice, Ordered or Integer")
+            raise InvalidSpace(f"{who} refers to {name!r}, a Real; expected the name of a Choice, Ordered or Integer")
         several = isinstance(value, AbstractSet)
         values = list(value) if isinstance(value, AbstractSet) else [value]
         if not values:
-            raise InvalidSpace(f"{who} names no value of {name!r}; accepted: {param.accepted}")
+            raise InvalidSpace(f"{who} names no value of {name!r}; expected {param.accepted}")
         levels = set()
         for one in values:
             level = param.find(one)
             if level is None:
                 hint = "" if several or not isinstance(one, (list, tuple, range)) else ", or a set of them"
-                raise InvalidSpace(f"{who} wants {name!r} to be {one!r}; accepted: {param.accepted}{hint}")
+                refuse(f"{who}[{name!r}]", f"{param.accepted}{hint}", one, InvalidSpace)
             levels.add(level)
         return column, frozenset(levels)
 
@@ -129,7 +129,7 @@ class Conditions:
             if j in path:
                 cycle = " -> ".join(self._names[i] for i in (*path[path.index(j) :], j))
                 raise InvalidSpace(
-                    f"parameter {self._names[j]!r}: when must not lead back to the parameter, got {cycle}"
+                    f"parameter {self._names[j]!r}: when: expected conditions without a cycle, got {cycle}"
                 )
             if j not in order:
                 for parent, _ in self._parents(j):
@@ -145,7 +145,7 @@ class Conditions:
         when = self.when[j]
         return when is None or when.holds(key)
 
-    def active(self, levels: Levels) -> Mask:
+    def active(self, levels: Ints) -> Mask:
         """Which parameters (n, p) are active at levels (n, p)."""
         active = np.ones(levels.shape, dtype=np.bool_)
         for j, when in self._conditional:
@@ -167,7 +167,7 @@ class Conditions:
         """How many keys there are, None if a Real can be active.
 
         Groups of parameters that no condition links multiply. Within a group a walk over the parents counts,
-        taking together levels that no condition tells apart; the cost grows with the product of what is left.
+        merging levels that every condition treats alike. The cost grows with the product of what is left.
         """
         total = 1
         for group in self._linked():
@@ -209,7 +209,7 @@ class Conditions:
 
     @cached_property
     def _alike(self) -> list[list[tuple[int, int]]]:
-        """Per parameter, the levels that no condition tells apart, as (one of them, how many)."""
+        """Per parameter, the levels that every condition treats alike, as (one of them, how many)."""
         named: list[list[frozenset[int]]] = [[] for _ in self._list]
         for child in self.order:
             for parent, wanted in self._parents(child):

@@ -1,12 +1,12 @@
-"""The unit cube of a list of parameters: which levels its points stand for, and what a model sees of them.
+"""The unit cube of some parameters: which configurations its points stand for, and what a model sees of them.
 
 p   number of parameters; unit coordinates are u (p,) or U (n, p) in [0, 1], one per parameter
 f   number of feature columns, the model's view of a configuration: features (n, f)
 key one hashable tuple per configuration: the float of a `Real`, the level's index of the others, None where
     inactive
 
-Inactive parameters sit at one fixed point, so configurations that differ only in what has no effect are one
-point to every model.
+Inactive parameters sit at one fixed point, so that configurations that differ only in what has no effect are one
+point for every model.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from farthing.errors import InvalidArgument
-from farthing.numerics.arrays import Array, Mask
-from farthing.space.choices import Choice, Discrete, Ordered, Parameter
+from farthing.checks import refuse
+from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.space.conditions import Conditions, Key
-from farthing.space.parameters import Integer, Levels, Real
+from farthing.space.parameters import Choice, Discrete, Integer, Ordered, Parameter, Real
 
-ALL_LEVELS = 12  # a parameter with more levels than this is searched by jumps,
-ALL_OPTIONS = 64  # a choice, in which no option is near another, only with more than this
+# Up to this many levels a local search tries all of them, beyond it jumps of 1, 2, 4, ...: a few dozen neighbours are
+# cheap to score, thousands are not. A Choice may have more, because none of its options is near another.
+ALL_LEVELS, ALL_OPTIONS = 12, 64
 
 
 class UnitCube:
@@ -72,7 +72,7 @@ class UnitCube:
         return tuple(param.levels for param in self._list)
 
     @property
-    def groups(self) -> NDArray[np.intp]:
+    def groups(self) -> Ints:
         """For each feature column (f,), the parameter it belongs to.
 
         Columns of one parameter share one length-scale. For a choice of k options that makes the kernel a
@@ -86,10 +86,10 @@ class UnitCube:
 
     @property
     def ratios(self) -> Array:
-        """For each feature column (f,), the ratio of the largest to the smallest value, 1 where that says nothing.
+        """For each feature column (f,), the ratio of the largest to the smallest value, 1 if there is none.
 
-        It belongs to columns that are linear in a positive number: 1 + x (ratio - 1) is then proportional to the value,
-        so models can speak of its logarithm. Log scales already are one, and choices have none.
+        It is for columns that are linear in a positive number: 1 + x (ratio - 1) is then proportional to the value, and
+        a model can use its logarithm. Columns on a log scale already are one, and choices have none.
 
         >>> UnitCube({"depth": Real(1, 16), "rate": Real(1e-5, 1, log=True), "drop": Real(0, 1)}).ratios.tolist()
         [16.0, 1.0, 1.0]
@@ -115,7 +115,7 @@ class UnitCube:
         return list(zip(*columns, strict=True))
 
     def _unit(self, key: Key) -> Array:
-        """Unit coordinates (p,) of a key: numbers one by one, as arrays cost more than so few of them."""
+        """Unit coordinates (p,) of a key, one number at a time: for a few numbers that is faster than arrays."""
         places: Any = zip(self._list, key, strict=True)
         return np.array([0.5 if place is None else param.unit(place) for param, place in places])
 
@@ -132,18 +132,18 @@ class UnitCube:
         """Rows (n, p) within the cube, or `InvalidArgument` if they have another shape."""
         given = np.asarray(U, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != len(self._list):
-            raise InvalidArgument(f"unit coordinates must have shape (n, {len(self._list)}), got {given.shape}")
+            refuse("unit coordinates", f"an array of shape (n, {len(self._list)})", given.shape)
         return np.clip(given, 0.0, 1.0)
 
-    def _locate(self, U: ArrayLike) -> tuple[Array, Levels, Mask]:
+    def _locate(self, U: ArrayLike) -> tuple[Array, Ints, Mask]:
         """Rows within the cube, the level of each coordinate (0 for a Real), which are active; (n, p)."""
         rows = self._clipped(U)
-        levels = np.minimum(np.floor(rows * self._bins), self._bins - 1).astype(np.int64)
+        levels = np.minimum(np.floor(rows * self._bins), self._bins - 1).astype(np.intp)
         for j, param in self._log_integers:
             levels[:, j] = param.log_levels(rows[:, j])
         return rows, levels, self._conditions.active(levels)
 
-    def _snapped(self, rows: Array, levels: Levels, active: Mask) -> Array:
+    def _snapped(self, rows: Array, levels: Ints, active: Mask) -> Array:
         snapped = (levels + 0.5) / self._bins
         for j, param in self._log_integers:
             snapped[:, j] = param.log_centres(levels[:, j])
@@ -173,8 +173,8 @@ class UnitCube:
         """What a kernel sees (n, f) of unit coordinates (n, p).
 
         A Real or Integer is one column, its snapped coordinate; an Ordered one column, its position by value.
-        A Choice has one column per option, 1/sqrt(2) for the chosen one and 0 else, so that different options
-        are at distance 1; with two options one column of 0 or 1 says the same. Inactive parameters are at
+        A Choice has one column per option, 1/sqrt(2) for the chosen one and 0 for the others, so that different
+        options are at distance 1; for two options one column of 0 or 1 is enough. Inactive parameters are at
         0.5, or at the centroid of the options.
 
         >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b", "c"])})
@@ -217,12 +217,12 @@ class UnitCube:
         return self.snap(U)
 
     @property
-    def real_columns(self) -> NDArray[np.intp]:
+    def real_columns(self) -> Ints:
         """The feature columns that belong to a `Real`: the only ones along which a gradient is followed."""
         return np.asarray(self._start[self._real])
 
     def pull(self, U: ArrayLike, G: ArrayLike) -> Array:
-        """Gradients (n, p) by unit coordinate from gradients G (n, f) by feature: 0 but for active Reals.
+        """Gradients (n, p) by unit coordinate from gradients G (n, f) by feature: 0 except for active Reals.
 
         >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).pull([[0.3, 0.3]], [[2.0, 5.0]]).tolist()
         [[2.0, 0.0]]

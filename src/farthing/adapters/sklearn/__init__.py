@@ -1,6 +1,6 @@
-"""The home in scikit-learn: `FarthingSearchCV`.
+"""Farthing in scikit-learn: `FarthingSearchCV`.
 
-It is imported when it is first used: worker processes need the folds and steps beside it alone, and start sooner.
+It is imported when it is first used: worker processes need only other modules of this package, and start faster.
 """
 
 from typing import TYPE_CHECKING, Any

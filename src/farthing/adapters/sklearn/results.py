@@ -11,8 +11,8 @@ import numpy as np
 
 from farthing.adapters.sklearn.folds import DATA, FOLDS, Record
 from farthing.adapters.sklearn.skipping import SKIPPED, score_of
-from farthing.adapters.sklearn.stepping import Pace
-from farthing.adapters.sklearn.steps import STEP
+from farthing.adapters.sklearn.step_plan import StepPlan
+from farthing.adapters.sklearn.step_training import STEP
 from farthing.budget import Budget
 from farthing.errors import StudyMismatch
 from farthing.study import Study
@@ -31,27 +31,27 @@ class Candidate:
 
 
 def candidates_of(
-    trials: Sequence[Trial], folds: int, pace: Pace | None, error_score: float | str, train_scores: bool
+    trials: Sequence[Trial], folds: int, plan: StepPlan | None, error_score: float | str, train_scores: bool
 ) -> list[Candidate]:
-    """Those that have a score, and those that failed; not those that the end of the budget cut short."""
+    """The trials that have a score, and those that failed; not those that the end of the budget cut short."""
     number = math.nan if error_score == "raise" else error_score
     found = []
     for trial in trials:
         if trial.unsuccessful:
             records = trial.attributes.get(FOLDS) or _failed(trial, folds, number, train_scores)
-            steps = None if pace is None else pace.steps
+            steps = None if plan is None else plan.steps
         elif trial.value is not None:
-            steps = None if pace is None else 1 + int(np.argmax(trial.curve.values))
+            steps = None if plan is None else 1 + int(np.argmax(trial.curve.values))
             records = trial.attributes[FOLDS if steps is None else STEP.format(steps)]
         else:
             continue
-        units = {} if pace is None or steps is None else {pace.parameter: pace.units_at(steps)}
+        units = {} if plan is None or steps is None else {plan.parameter: plan.units_at(steps)}
         found.append(Candidate({**trial.config, **units}, records, trial))
     return found
 
 
 def _failed(trial: Trial, folds: int, number: Any, train_scores: bool) -> list[Record]:
-    """Of a trial that died, or trained in steps: no fold has a score."""
+    """The records of a trial that failed as a whole: no fold has a score."""
     record = {"fit_error": f"{trial.error}\n", "test_scores": number, "fit_time": math.nan, "score_time": math.nan}
     return [{**record, **({"train_scores": number} if train_scores else {})} for _ in range(folds)]
 
@@ -64,22 +64,23 @@ def outputs(candidates: Sequence[Candidate]) -> list[Record]:
 
 
 def columns(candidates: Sequence[Candidate], budget: Budget) -> dict[str, list[float]]:
-    """What was paid for each candidate, in the budget's unit, what it was thought to cost, and its share of the
-    budget: of the unit that costs are counted in, or of the number of evaluations where nothing else is limited."""
-    costs = [_number(candidate.trial.cost) for candidate in candidates]
+    """The cost of each candidate in the budget's unit, its predicted cost, and its share of the budget.
+
+    The share is of the unit that costs are counted in, or of the evaluations if nothing else is limited.
+    """
+    costs = [_or_nan(candidate.trial.cost) for candidate in candidates]
     limit = budget.limits.get(budget.unit)
     shares = [cost / limit for cost in costs] if limit else [1.0 / budget.limits["evaluations"]] * len(costs)
-    predicted = [_number(candidate.trial.predicted_cost) for candidate in candidates]
+    predicted = [_or_nan(candidate.trial.predicted_cost) for candidate in candidates]
     return {"cost": costs, "predicted_cost": predicted, "budget_share": shares}
 
 
-def _number(amount: float | None) -> float:
+def _or_nan(amount: float | None) -> float:
     return math.nan if amount is None else amount
 
 
 def without_skipped(results: Results, candidates: Sequence[Candidate]) -> Results:
-    """Scores of folds that were not seen are NaN, and no part of the standard deviation; means and ranks keep them as
-    they were foretold."""
+    """Scores of skipped folds become NaN, without effect on the standard deviation; means and ranks stay."""
     seen = np.array([[SKIPPED not in record for record in c.records] for c in candidates])  # (n, K)
     if seen.all():
         return results
@@ -102,7 +103,7 @@ def without_skipped(results: Results, candidates: Sequence[Candidate]) -> Result
 def complete_scores(
     trials: Sequence[Trial], metric: str | None
 ) -> tuple[Sequence[Mapping[str, Any]], np.ndarray[Any, np.dtype[np.float64]]] | None:
-    """The records of the best trial of those whose folds were all seen, and the scores (n, K) of them all."""
+    """Of the trials without skipped folds: the records of the best, and the scores (n, K) of all."""
     whole = [t for t in trials if t.status is Status.COMPLETE and not any(SKIPPED in r for r in t.attributes[FOLDS])]
     if not whole:
         return None
@@ -114,10 +115,10 @@ def complete_scores(
 
 
 def require_same_data(study: Study, fingerprint: int | None) -> None:
-    """Scores of other folds or other data cannot be compared."""
+    """Refuse a file whose scores come from other folds or other data: they cannot be compared."""
     for trial in study.trials:
         if trial.attributes.get(DATA, fingerprint) != fingerprint:
             raise StudyMismatch(
                 f"{study.storage}: the scores in the file come from other folds or other data than those given to fit; "
-                "use another file, and give a cv that shuffles a random_state"
+                "use another file; a cv that shuffles needs a random_state"
             )

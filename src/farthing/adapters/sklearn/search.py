@@ -1,14 +1,14 @@
-"""`FarthingSearchCV`: a search of scikit-learn's kind that ends when its budget does."""
+"""`FarthingSearchCV`: a scikit-learn search that ends with its budget."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,13 +22,13 @@ try:
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
     from sklearn.utils import check_random_state, indexable
-    from sklearn.utils._param_validation import Interval, StrOptions
+    from sklearn.utils._param_validation import InvalidParameterError
     from sklearn.utils.validation import _check_method_params, _num_samples
 except ImportError as error:
     raise ImportError('FarthingSearchCV needs scikit-learn 1.7 or newer: pip install "farthing[sklearn]"') from error
 
-from farthing.adapters.sklearn.defaults import own_config
-from farthing.adapters.sklearn.folds import CrossValidation, Problem, fingerprint, reraise
+from farthing.adapters.sklearn.estimator_config import estimator_config
+from farthing.adapters.sklearn.folds import CrossValidation, ScoringSetup, fingerprint, reraise
 from farthing.adapters.sklearn.results import (
     candidates_of,
     columns,
@@ -37,40 +37,42 @@ from farthing.adapters.sklearn.results import (
     require_same_data,
     without_skipped,
 )
-from farthing.adapters.sklearn.skipping import Bar
-from farthing.adapters.sklearn.stepping import Pace, pace_of
-from farthing.adapters.sklearn.steps import Stepwise, trained
+from farthing.adapters.sklearn.skipping import Rival
+from farthing.adapters.sklearn.step_plan import StepPlan, step_plan
+from farthing.adapters.sklearn.step_training import StepTraining, train_in_steps
 from farthing.budget import Budget
+from farthing.checks import one_of, optional, refuse, switch, whole_number
 from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
+from farthing.runner.limits import TrialLimits
 from farthing.space import Space
 from farthing.study import Study
 from farthing.trial import EndedBy, Status, Trial
 
 
 class FarthingSearchCV(BaseSearchCV):
-    """Cross-validated search for the best parameters that a budget can buy, in place of RandomizedSearchCV.
+    """Cross-validated search for the best parameters a budget can buy; a replacement for RandomizedSearchCV.
 
     estimator            as in RandomizedSearchCV
     param_distributions  a dict from names to Farthing parameters, scipy.stats distributions (uniform, loguniform,
-                         randint) or lists; or a farthing.Space, with conditions
-    budget               "10m", "100 evaluations", Budget(...): what the search may spend; the last fit of the best
-                         parameters to all rows comes after it, and is in `refit_time_`
-    policy               a name ("auto", "carbo", "ei", "random", ...) or an object with options
+                         randint) or lists; or a farthing.Space, which may have conditions
+    budget               "10m", "100 evaluations" or Budget(...): what the search may spend. The final fit of the best
+                         parameters to all rows is not part of it; its time is in `refit_time_`
+    policy               a name ("auto", "carbo", "ei", "random", ...) or a policy object
     scoring, refit, cv, error_score, return_train_score    as in RandomizedSearchCV
-    n_jobs               how many candidates are evaluated side by side, each in a process of its own
+    n_jobs               the number of candidates evaluated in parallel, each in its own process
     verbose              1 or more shows progress
-    random_state         makes proposals repeatable
-    iterative            "auto" trains estimators step by step where that is sound and the policy can use it, True
-                         wherever it can be done (an error says why not), False never
-    max_steps            how long a complete training is, in trees, rounds or epochs; None: as the estimator says
-    skip_folds           True leaves a candidate after some folds when it cannot win any more
-    storage              a file that keeps every event; a search with the same file goes on where it was
-    start                parameters to evaluate first: a list of dicts, or "own", those that the estimator has
+    random_state         makes proposals reproducible
+    iterative            "auto" trains estimators in steps if that is sound and the policy can use it, True whenever it
+                         is possible (otherwise an error says why), False never
+    max_steps            the length of a complete training in trees, rounds or epochs; None: as the estimator says
+    skip_folds           True skips the remaining folds of a candidate that cannot become the best any more
+    storage              a file that stores every event; a search with the same file continues where it ended
+    start                parameters to evaluate first: a list of dicts, or "own" for the estimator's current ones
     trial_seconds, trial_memory    limits of one candidate, over all folds
 
-    After `fit` there is all that RandomizedSearchCV has; `cv_results_` has the columns cost, predicted_cost and
-    budget_share too; `ledger_` says what was spent, `trials_` how each trial ended. See docs/sklearn.md.
+    After `fit` it has all attributes of RandomizedSearchCV. `cv_results_` also has the columns cost, predicted_cost and
+    budget_share, `ledger_` says what was spent, and `trials_` how each trial ended. See docs/sklearn.md.
 
     >>> import farthing as ft
     >>> from scipy.stats import loguniform
@@ -82,17 +84,9 @@ class FarthingSearchCV(BaseSearchCV):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{name: kinds for name, kinds in BaseSearchCV._parameter_constraints.items() if name != "pre_dispatch"},
-        "param_distributions": [dict, Space],
+    _parameter_constraints: ClassVar[dict[str, Any]] = {  # of the arguments that scikit-learn has too
+        **{name: accepted for name, accepted in BaseSearchCV._parameter_constraints.items() if name != "pre_dispatch"},
         "random_state": ["random_state"],
-        "iterative": [StrOptions({"auto"}), "boolean"],
-        "max_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "skip_folds": ["boolean"],
-        "storage": [str, os.PathLike, None],
-        "start": ["array-like", StrOptions({"own"})],
-        "trial_seconds": [Interval(Real, 0, None, closed="neither"), str, None],
-        "trial_memory": [Interval(Real, 0, None, closed="neither"), str, None],
     }
 
     def __init__(
@@ -119,32 +113,52 @@ class FarthingSearchCV(BaseSearchCV):
         self.trial_seconds = trial_seconds
         self.trial_memory = trial_memory
 
+    def _validate_params(self) -> None:
+        """Check all arguments; scikit-learn calls this at the beginning of `fit`."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            raise InvalidArgument(str(error)) from error
+        if not isinstance(self.param_distributions, Mapping | Space):
+            refuse("param_distributions", "a dict from names to parameters, or a Space", self.param_distributions)
+        Budget.of(self.budget)
+        policy_of(self.policy)
+        one_of("iterative", self.iterative, ("auto", True, False))
+        optional(whole_number, "max_steps", self.max_steps, least=1)
+        switch("skip_folds", self.skip_folds)
+        if self.storage is not None and not isinstance(self.storage, str | os.PathLike):
+            refuse("storage", "the path of a file, or None", self.storage)
+        listed = isinstance(self.start, list | tuple) and all(isinstance(config, Mapping) for config in self.start)
+        if not listed and not (isinstance(self.start, str) and self.start == "own"):
+            refuse("start", "a list of dicts, or 'own'", self.start)
+        TrialLimits.of(self.trial_seconds, self.trial_memory)
+
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, **params: Any) -> FarthingSearchCV:
         """Search until the budget is spent, then fit the best parameters to all rows.
 
-        `params` go to the estimator's `fit`, the splitter and the scorer, as in RandomizedSearchCV. Ctrl-C raises
-        KeyboardInterrupt; `cv_results_` and `best_params_` are then those found so far.
+        `params` are passed to the estimator's `fit`, the splitter and the scorer, as in RandomizedSearchCV. Ctrl-C
+        raises KeyboardInterrupt; `cv_results_` and `best_params_` then hold what was found so far.
         """
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
         splits = self._splits(X, y, routed.splitter.split)
         space, budget = self._space(), Budget.of(self.budget)
-        pace = self._pace(space, budget, y, _num_samples(X), routed.estimator.fit)
-        problem = Problem(
+        plan = self._step_plan(space, budget, y, _num_samples(X), routed.estimator.fit)
+        setup = ScoringSetup(
             clone(self.estimator), X, y, splits, scorers, self.refit if isinstance(self.refit, str) else None,
             routed.estimator.fit, routed.scorer.score, self.return_train_score, self.error_score,
             reports_cost=budget.unit == "cost",
-            data=None if self.storage is None else fingerprint(X, y, splits, repr(pace)),
+            data=None if self.storage is None else fingerprint(X, y, splits, str(plan and plan.stored)),
         )  # fmt: skip
-        interrupted = self._search(problem, space, budget, pace)
-        self._take_results(problem, refit_metric, pace)
+        interrupted = self._search(setup, space, budget, plan)
+        self._take_results(setup, refit_metric, plan)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         if interrupted:
-            raise KeyboardInterrupt(f"after {len(self.trials_)} trials; what was found is in cv_results_")
+            raise KeyboardInterrupt(f"after {len(self.trials_)} trials; cv_results_ has what was found")
         if self.refit:
-            self._refit(problem, pace)
+            self._refit(setup, plan)
         return self
 
     def _splits(self, X: Any, y: Any, split_params: Any) -> list[tuple[Any, Any]]:
@@ -159,51 +173,51 @@ class FarthingSearchCV(BaseSearchCV):
         return splits
 
     def _space(self) -> Space:
-        """Of copies: parameters remember what they computed, and scikit-learn wants what it gave unchanged."""
+        """Made from copies: parameters cache what they compute, and `fit` must not change its arguments."""
         given = self.param_distributions
         return given if isinstance(given, Space) else Space.of({name: copy(param) for name, param in given.items()})
 
     # -- searching -----------------------------------------------------------------------------------------------------
 
-    def _pace(self, space: Space, budget: Budget, y: Any, rows: int, fit_params: Any) -> Pace | None:
-        """How the estimator trains step by step, None where each candidate is fitted at once."""
+    def _step_plan(self, space: Space, budget: Budget, y: Any, rows: int, fit_params: Any) -> StepPlan | None:
+        """How the estimator is trained in steps, None if each candidate is fitted at once."""
         policy = policy_of(self.policy)
         needed = hasattr(policy, "decide") and getattr(policy, "needs_steps", True)
         asked_for = self.iterative is True or (needed and self.iterative == "auto")
         used = budget.unit in budget.limits if isinstance(policy, Auto) else needed
         if not asked_for and (self.iterative is False or not used or self.skip_folds):
             if needed:
-                raise InvalidArgument(f"policy {policy.name!r} is for training step by step, and iterative is False")
+                refuse("policy", "one that does not train in steps, for iterative=False", policy.name)
             return None
         if self.skip_folds:
-            raise InvalidArgument("skip_folds: all folds train side by side when an estimator trains step by step")
-        pace = pace_of(self.estimator, space.names, y, rows, fit_params, self.max_steps, asked_for)
-        if isinstance(pace, Pace):
-            return pace
+            refuse("skip_folds", "False for training in steps, where all folds train together", True)
+        plan = step_plan(self.estimator, space.names, y, rows, fit_params, self.max_steps, asked_for)
+        if isinstance(plan, StepPlan):
+            return plan
         if asked_for:
-            what = "iterative=True" if self.iterative is True else f"policy {policy.name!r}"
-            raise InvalidArgument(f"{what}: the estimator cannot be trained step by step: {pace}")
+            what = "iterative=True" if self.iterative is True else f"policy={policy.name!r}"
+            raise InvalidArgument(f"estimator: cannot be trained in steps, as {what} demands: {plan}")
         return None
 
-    def _search(self, problem: Problem, space: Space, budget: Budget, pace: Pace | None) -> bool:
-        """Run the study; whether Ctrl-C ended it."""
+    def _search(self, setup: ScoringSetup, space: Space, budget: Budget, plan: StepPlan | None) -> bool:
+        """Run the study. Returns whether Ctrl-C ended it."""
         with (
             Study(
                 space, budget, policy=self.policy, maximize=True, seed=self._seed(), storage=self.storage,
-                start=self._start(space), max_steps=None if pace is None else pace.steps,
+                start=self._start(space), max_steps=None if plan is None else plan.steps,
             ) as study,
             tempfile.TemporaryDirectory(prefix="farthing-") as folder,
         ):  # fmt: skip
-            require_same_data(study, problem.data)
-            bar = Bar(str(Path(folder, "bar.json"))) if self.skip_folds else None
-            raise_bar = partial(_raise_bar, bar, problem.metric)
-            raise_bar(study)
+            require_same_data(study, setup.data)
+            rival = Rival(str(Path(folder, "rival.json"))) if self.skip_folds else None
+            publish = partial(_publish_best, rival, setup.metric)
+            publish(study)
             study.run(
-                CrossValidation(problem, bar) if pace is None else Stepwise(problem, pace),
+                CrossValidation(setup, rival) if plan is None else StepTraining(setup, plan),
                 workers=effective_n_jobs(self.n_jobs), progress=None if self.verbose else False,
                 trial_seconds=self.trial_seconds, trial_memory=self.trial_memory,
-                paused_limit=0,  # they go on from their checkpoints
-                 callbacks=[self._raise_error, raise_bar],
+                paused_limit=0,  # paused trainings continue from their checkpoints
+                callbacks=[self._raise_error, publish],
             )  # fmt: skip
             self.trials_, self.ledger_ = tuple(study.trials), study.ledger
             return study.interrupted
@@ -211,11 +225,11 @@ class FarthingSearchCV(BaseSearchCV):
     def _start(self, space: Space) -> Sequence[dict[str, Any]]:
         if self.start != "own":
             return self.start
-        own = own_config(self.estimator, space)
-        return [] if own is None else [own]
+        first = estimator_config(self.estimator, space)
+        return [] if first is None else [first]
 
     def _seed(self) -> int | None:
-        """None leaves it to the study's file."""
+        """The seed of the study; None takes the one in the file."""
         if self.random_state is None and self.storage is not None:
             return None
         if isinstance(self.random_state, Integral):
@@ -229,14 +243,14 @@ class FarthingSearchCV(BaseSearchCV):
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _take_results(self, problem: Problem, refit_metric: Any, pace: Pace | None) -> None:
+    def _take_results(self, setup: ScoringSetup, refit_metric: Any, plan: StepPlan | None) -> None:
         budget = self.ledger_.budget
-        found = candidates_of(self.trials_, self.n_splits_, pace, self.error_score, self.return_train_score)
+        found = candidates_of(self.trials_, self.n_splits_, plan, self.error_score, self.return_train_score)
         if not found:
             cut = sum(trial.ended_by is EndedBy.BUDGET for trial in self.trials_)
             raise NoTrial(
                 f"no candidate was fitted on all {self.n_splits_} folds within {budget} ({cut} were cut short): "
-                "give a larger budget, or fewer folds"
+                "use a larger budget or fewer folds"
             )
         records = outputs(found)
         _warn_or_raise_about_fit_failures(records, self.error_score)
@@ -255,19 +269,20 @@ class FarthingSearchCV(BaseSearchCV):
                 self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
             self.best_params_ = self.cv_results_["params"][self.best_index_]
 
-    def _refit(self, problem: Problem, pace: Pace | None) -> None:
+    def _refit(self, setup: ScoringSetup, plan: StepPlan | None) -> None:
         began = time.perf_counter()
-        if pace is not None and pace.by == "partial_fit":
-            self.best_estimator_ = trained(problem.estimator, self.best_params_, problem.X, problem.y, pace)
+        if plan is not None and plan.by == "partial_fit":
+            self.best_estimator_ = train_in_steps(setup.estimator, self.best_params_, setup.X, setup.y, plan)
         else:
-            best = clone(problem.estimator).set_params(**clone(self.best_params_, safe=False))
-            target = () if problem.y is None else (problem.y,)
-            self.best_estimator_ = best.fit(problem.X, *target, **problem.fit_params)
+            best = clone(setup.estimator).set_params(**clone(self.best_params_, safe=False))
+            target = () if setup.y is None else (setup.y,)
+            self.best_estimator_ = best.fit(setup.X, *target, **setup.fit_params)
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _raise_bar(bar: Bar | None, metric: str | None, study: Study, trial: Trial | None = None) -> None:
-    if bar is not None and (known := complete_scores(study.trials, metric)):
-        bar.raise_to(*known)
+def _publish_best(rival: Rival | None, metric: str | None, study: Study, trial: Trial | None = None) -> None:
+    """Tell the workers which configuration is to be beaten."""
+    if rival is not None and (known := complete_scores(study.trials, metric)):
+        rival.publish(*known)

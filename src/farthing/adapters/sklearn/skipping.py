@@ -1,16 +1,16 @@
-"""Folds that need not be seen: a configuration that cannot win any more is left after some of them.
+"""Skipping folds: a configuration that cannot become the best any more is not fitted on the remaining folds.
 
-Symbols: K folds, m of them seen; d_j the difference of the scores on fold j, candidate less incumbent, and d their
+Symbols: K folds, m of them scored; d_j the difference of the scores on fold j, candidate minus incumbent, and d their
 mean; s the standard deviation of such a difference from fold to fold. The mean difference over all K folds is then
 
     d +- s sqrt(1/m - 1/K)
 
-and a candidate is left where even d + Z s sqrt(1/m - 1/K) is below 0. s is the largest of two estimates: sqrt(2) times
-the standard deviation of what is left of the scores of all configurations seen completely when the means of
-configurations and of folds are taken out, and the standard deviation of the d_j. Bad configurations vary more than good
-ones, so the first is rather too large than too small.
+and folds are skipped if even d + Z s sqrt(1/m - 1/K) is below 0. s is the larger of two estimates. The first is sqrt(2)
+times the standard deviation of the scores of all completely scored configurations about the means of configurations
+and of folds. The second is the standard deviation of the d_j. Bad configurations vary more than good ones, so the first
+is too large rather than too small.
 
-The scores of folds not seen are foretold as those of the incumbent plus d: a mean over folds then does not depend on
+The scores of skipped folds are predicted as those of the incumbent plus d: a mean over folds then does not depend on
 whether the easy ones came first.
 """
 
@@ -26,15 +26,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Z = 3.0
-LEAST_SEEN = 2  # folds
-LEAST_KNOWN = 5  # configurations seen on all folds
+Z = 3.0  # standard deviations: of candidates that would have won, about one in ten thousand is dropped
+LEAST_SCORED = 2  # folds: one difference has no standard deviation
+LEAST_KNOWN = 5  # configurations scored on all folds, before their spread is trusted
 
-SKIPPED = "skipped"  # marks the record of a fold that was not seen
+SKIPPED = "skipped"  # marks the record of a skipped fold
 
 
 def score_of(scores: Any, metric: str | None) -> float:
-    """The score that counts, of several by name; None: the first."""
+    """The score to maximise: of several, the one of the metric; None: the first."""
     if not isinstance(scores, Mapping):
         return float(scores)
     name = metric or next(iter(scores))
@@ -44,14 +44,13 @@ def score_of(scores: Any, metric: str | None) -> float:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """What has to be beaten, in a file: the run writes it after every trial, its workers read it before every fold."""
+class Rival:
+    """The configuration to beat, in a file: the run writes it after every trial, workers read it before every fold."""
 
     path: str
 
-    def raise_to(self, best: Sequence[Mapping[str, Any]], known: NDArray[np.float64]) -> None:
-        """Publish the records of the best configuration, and the spread of the scores (n, K) of all that were seen
-        completely."""
+    def publish(self, best: Sequence[Mapping[str, Any]], known: NDArray[np.float64]) -> None:
+        """Write the records of the best configuration, and the spread of the scores (n, K) of all complete ones."""
         if len(known) < LEAST_KNOWN:
             return
         content = {"best": [record["test_scores"] for record in best], "spread": spread(known)}
@@ -59,9 +58,9 @@ class Bar:
             json.dump(content, file)
         os.replace(f"{self.path}.new", self.path)
 
-    def foretold(self, records: Sequence[Mapping[str, Any]], K: int, metric: str | None) -> list[dict[str, Any]]:
-        """Records of the folds not seen yet if they need not be seen, else none."""
-        if not LEAST_SEEN <= len(records) < K:
+    def predicted(self, records: Sequence[Mapping[str, Any]], K: int, metric: str | None) -> list[dict[str, Any]]:
+        """Predicted records of the remaining folds if they can be skipped, otherwise none."""
+        if not LEAST_SCORED <= len(records) < K:
             return []
         try:
             with open(self.path, encoding="utf-8") as file:
@@ -75,11 +74,11 @@ class Bar:
         ])  # fmt: skip
         if not cannot_win(differences, K, content["spread"]):
             return []
-        return [_foretold(records, best, fold) for fold in range(len(records), K)]
+        return [_predicted_record(records, best, fold) for fold in range(len(records), K)]
 
 
 def cannot_win(differences: NDArray[np.float64], K: int, spread: float) -> bool:
-    """Whether a candidate with these differences (m,) to the incumbent will stay below it.
+    """Whether a candidate with these differences (m,) from the incumbent will stay below it.
 
     >>> bool(cannot_win(np.array([-0.10, -0.11]), 5, spread=0.01)), bool(cannot_win(np.array([-0.01, 0.0]), 5, 0.01))
     (True, False)
@@ -100,21 +99,21 @@ def spread(scores: NDArray[np.float64]) -> float:
     return float(np.round(np.sqrt((rest**2).sum() / max((n - 1) * (K - 1), 1)), 12))
 
 
-def _foretold(records: Sequence[Mapping[str, Any]], best: Sequence[Any], fold: int) -> dict[str, Any]:
-    """The record of a fold not seen, as if it were like the others; what it took is the mean of theirs."""
+def _predicted_record(records: Sequence[Mapping[str, Any]], best: Sequence[Any], fold: int) -> dict[str, Any]:
+    """The record of a skipped fold, as if it were like the others; its times are their means."""
     seen = len(records)
-    foretold = {**records[0], SKIPPED: True}
+    predicted = {**records[0], SKIPPED: True}
     for name in ("fit_time", "score_time"):
-        foretold[name] = float(np.mean([record[name] for record in records]))
-    if "train_scores" in foretold:
-        foretold["train_scores"] = _combined(_mean, [record["train_scores"] for record in records])
+        predicted[name] = float(np.mean([record[name] for record in records]))
+    if "train_scores" in predicted:
+        predicted["train_scores"] = _combined(_mean, [record["train_scores"] for record in records])
     lead = _combined(_mean_difference, [record["test_scores"] for record in records], best[:seen])
-    foretold["test_scores"] = _combined(_sum, [best[fold]], [lead])
-    return foretold
+    predicted["test_scores"] = _combined(_sum, [best[fold]], [lead])
+    return predicted
 
 
 def _combined(function: Any, *columns: Sequence[Any]) -> Any:
-    """A function of numbers, for each metric where there are several."""
+    """A function of numbers, applied per metric if there are several."""
     first = columns[0][0]
     if not isinstance(first, Mapping):
         return function(*columns)

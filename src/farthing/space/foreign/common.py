@@ -1,4 +1,4 @@
-"""What all foreign spaces share: knowing a thing by its class, and making parameters of lists and bounds."""
+"""What all readers share: recognising an object by its class, and making parameters from lists and bounds."""
 
 from __future__ import annotations
 
@@ -8,31 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from farthing.checks import finite
+from farthing.checks import SHOWN, finite
 from farthing.errors import InvalidSpace
-from farthing.space.choices import Choice, Ordered, Parameter
-from farthing.space.parameters import Integer, Real
+from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 
 Partials = list[dict[str, object]]  # partial configurations, for `forbid`
 
 LISTED = "a list of options"
-MAX_STEPS = 1000  # values of a float with a step, which become a list
-SHOWN = 200  # characters of a thing in a message
+MAX_STEPS = 1000  # values of a float with a step: they become a list, which is held in memory and in files
 FEWEST_IN_ORDER = 3  # two numbers in a list are as likely a switch as a scale
 
 
-def kinds(thing: object, package: str) -> set[str]:
-    """The names of a thing's classes that come from a package, its own or inherited.
+def class_names(thing: object, package: str) -> set[str]:
+    """The names of an object's classes, inherited ones included, that come from a package.
 
     >>> from collections import OrderedDict
-    >>> kinds(OrderedDict(), "collections")
+    >>> class_names(OrderedDict(), "collections")
     {'OrderedDict'}
     """
     return {cls.__name__ for cls in type(thing).__mro__ if cls.__module__.partition(".")[0] == package}
 
 
 def shown(thing: object) -> str:
-    """A thing for a message: its repr, cut where it is long.
+    """An object in a message: its repr, cut if it is long.
 
     >>> len(shown(list(range(1000))))
     203
@@ -42,13 +40,13 @@ def shown(thing: object) -> str:
 
 
 def no_counterpart(thing: object, accepted: str) -> InvalidSpace:
-    """The error for a foreign thing that Farthing cannot say."""
-    return InvalidSpace(f"{shown(thing)} has no counterpart here; accepted: {accepted}")
+    """The error for an object that Farthing cannot represent."""
+    return InvalidSpace(f"{shown(thing)} has no counterpart in Farthing; expected {accepted}")
 
 
 @contextmanager
 def naming(name: object) -> Iterator[None]:
-    """Errors of one parameter, with its name."""
+    """Put the name of the parameter in front of errors."""
     try:
         yield
     except InvalidSpace as error:
@@ -59,7 +57,7 @@ def naming(name: object) -> Iterator[None]:
 
 
 def listed(options: Sequence[Any], *, in_order: bool = False) -> Parameter:
-    """`Ordered` for at least three numbers that rise or fall, and for what is said to be in order; else `Choice`.
+    """`Ordered` for at least three numbers that rise or fall, and with `in_order`; otherwise `Choice`.
 
     >>> listed([1, 10, 100]), listed([3, 2, 1]), listed([1, 3, 2]), listed([5])
     (Ordered([1, 10, 100], log=True), Ordered([3, 2, 1]), Choice([1, 3, 2]), Choice([5]))
@@ -74,12 +72,12 @@ def _rising_or_falling(options: Sequence[Any]) -> bool:
     numbers = [finite(option) for option in options] if numeric else [None]
     if len(numbers) < 2 or None in numbers:
         return False
-    steps = np.sign(np.diff(np.array(numbers, dtype=np.float64) / 2))  # halved, so that no difference overflows
+    steps = np.sign(np.diff(np.array(numbers, dtype=np.float64) / 2))  # divided by 2, so that no difference overflows
     return bool(abs(steps.sum()) == len(steps))
 
 
 def even_in_ratio(options: Sequence[float]) -> bool:
-    """Whether positive numbers in order are spaced more evenly in their logs than in themselves.
+    """Whether positive numbers in order are more evenly spaced on a log scale than on a linear one.
 
     >>> even_in_ratio([1, 10, 100]), even_in_ratio([1, 2, 3]), even_in_ratio([0, 1, 10])
     (True, False, False)
@@ -92,7 +90,7 @@ def even_in_ratio(options: Sequence[float]) -> bool:
         gaps = np.abs(np.diff(v))
         return float(np.std(gaps) / np.mean(gaps))
 
-    # Equal but for rounding is a tie, and a tie is not log.
+    # The margin is for rounding: numbers that are as even on both scales are not log.
     return unevenness(np.log(numbers)) < unevenness(numbers / numbers.max()) - 1e-9
 
 
@@ -100,7 +98,7 @@ def even_in_ratio(options: Sequence[float]) -> bool:
 
 
 def real(low: Any, high: Any, *, log: bool = False) -> Parameter:
-    """A `Real`, or a constant where the bounds meet.
+    """A `Real`, or a constant if the bounds are equal.
 
     >>> real(0, 1), real(2.0, 2.0)
     (Real(0.0, 1.0), Choice([2.0]))
@@ -111,7 +109,7 @@ def real(low: Any, high: Any, *, log: bool = False) -> Parameter:
 
 
 def integer(low: Any, high: Any, *, log: bool = False, step: int = 1) -> Parameter:
-    """An `Integer`, or a constant where the bounds meet.
+    """An `Integer`, or a constant if the bounds are equal.
 
     >>> integer(1, 9, step=2), integer(4, 4)
     (Integer(1, 9, step=2), Choice([4]))
@@ -122,7 +120,7 @@ def integer(low: Any, high: Any, *, log: bool = False, step: int = 1) -> Paramet
 
 
 def stepped(values: Callable[[int], float], count: int, *, log: bool = False) -> Parameter:
-    """A float with a step: `Ordered`, for there is no `Real` with steps."""
+    """A float with a step: `Ordered`, because a `Real` has no steps."""
     if count > MAX_STEPS:
         raise InvalidSpace(f"a float with a step may have at most {MAX_STEPS} values, got {count}; leave the step out")
     numbers = [float(values(i)) for i in range(count)]

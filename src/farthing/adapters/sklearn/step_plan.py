@@ -1,11 +1,11 @@
-"""Which estimators of scikit-learn train step by step, and at what pace.
+"""Which estimators can be trained step by step, and how: the plan. `step_training` carries it out.
 
-A unit is a tree, a boosting round or an epoch; a step is some units, so that there are at most twenty of them. Two ways
-to add units to a model:
+A unit is a tree, a boosting round or an epoch. A step is some units, so that there are at most twenty steps. Units are
+added to a model in one of two ways:
 
-    warm_start   `fit` with a larger n_estimators (max_iter for histogram boosting) goes on from what is there; the
-                 model is the same as if it had been fitted at once
-    partial_fit  one call is one epoch over the same rows; how rows are shuffled differs from `fit`
+    warm_start   `fit` with a larger n_estimators (max_iter for histogram boosting) continues with the model there is;
+                 the result is the same as of one fit
+    partial_fit  one call is one epoch over the same rows; the rows are shuffled differently than by `fit`
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
-# Steps of a complete training: few where going on has a price (data are binned again, trees gathered).
+# Steps of a complete training: enough to see a curve. Fewer where each step has a price of its own (data are binned
+# again, trees collected).
 MANY, FEW = 20, 10
-EARLY_STOPPING_ROWS = 10_000  # from which on histogram boosting stops by itself unless told otherwise
+EARLY_STOPPING_ROWS = 10_000  # with more rows, scikit-learn's early_stopping="auto" is on
 
 Boosting = GradientBoostingClassifier | GradientBoostingRegressor
 HistogramBoosting = HistGradientBoostingClassifier | HistGradientBoostingRegressor
@@ -38,10 +39,10 @@ Linear = SGDClassifier | SGDRegressor | Perceptron
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How an estimator is trained: by which parameter it counts units, how many there are, how many make a step."""
+class StepPlan:
+    """How an estimator is trained in steps: which parameter counts units, how many there are, how many make a step."""
 
-    parameter: str  # with the name of its step in a pipeline
+    parameter: str  # in a pipeline, with the name of the pipeline's step
     by: Literal["warm_start", "partial_fit"]
     total: int
     units: int
@@ -51,47 +52,52 @@ class Pace:
         return math.ceil(self.total / self.units)
 
     def units_at(self, step: int) -> int:
-        """Units after that many steps."""
+        """Units after a step."""
         return min(step * self.units, self.total)
 
+    @property
+    def stored(self) -> str:
+        """The text that is part of the fingerprint in files; the name in it must never change."""
+        return f"Pace(parameter={self.parameter!r}, by={self.by!r}, total={self.total!r}, units={self.units!r})"
 
-def pace_of(
+
+def step_plan(
     estimator: Any, searched: Sequence[str], y: Any, rows: int, fit_params: Mapping[str, Any], max_steps: int | None,
     asked_for: bool,
-) -> Pace | str:  # fmt: skip
-    """The pace of an estimator, or why it is not trained step by step. Some are only if that is asked for.
+) -> StepPlan | str:  # fmt: skip
+    """The plan for an estimator, or the reason why it is not trained in steps. `asked_for` allows more estimators.
 
     >>> from sklearn.ensemble import GradientBoostingClassifier
-    >>> pace_of(GradientBoostingClassifier(n_estimators=100), ["max_depth"], None, 100, {}, None, asked_for=False)
-    Pace(parameter='n_estimators', by='warm_start', total=100, units=5)
+    >>> step_plan(GradientBoostingClassifier(n_estimators=100), ["max_depth"], None, 100, {}, None, asked_for=False)
+    StepPlan(parameter='n_estimators', by='warm_start', total=100, units=5)
     """
     prefix, last = last_step(estimator)
-    way = _way(last)
-    if way is None:
+    means = _means(last)
+    if means is None:
         return f"{type(last).__name__} has neither warm_start with n_estimators nor partial_fit with max_iter"
-    name, by, steps = way
-    if reason := _hindrance(last, name, by, prefix, searched, rows, asked_for):
+    name, by, steps = means
+    if reason := _reason_against(last, name, by, prefix, searched, rows, asked_for):
         return reason
     if fit_params and (prefix or by == "partial_fit"):
-        return f"{', '.join(map(repr, fit_params))} given to fit cannot be passed on to the steps of {name}"
+        return f"{', '.join(map(repr, fit_params))} given to fit cannot be used in steps of {name}"
     if by == "partial_fit" and is_classifier(last) and np.ndim(y) != 1:
         return "partial_fit needs one label per row"
     total = max_steps or last.get_params(deep=False)[name]
     if not isinstance(total, int | np.integer) or total < 1:
-        return f"{name}={total!r} is no number of steps"
-    return Pace(prefix + name, by, int(total), math.ceil(total / steps))
+        return f"{name}={total!r} is not a number of steps"
+    return StepPlan(prefix + name, by, int(total), math.ceil(total / steps))
 
 
 def last_step(estimator: Any) -> tuple[str, Any]:
-    """What is trained: the estimator itself, or the last step of a pipeline, with what its parameters begin with."""
-    if type(estimator) is not Pipeline:  # others may do what they like between steps
+    """What is trained: the estimator, or the last step of a pipeline; before it, the prefix of its parameters."""
+    if type(estimator) is not Pipeline:  # subclasses may do anything between steps
         return "", estimator
     name, last = estimator.steps[-1]
     return f"{name}__", last
 
 
-def _way(last: Any) -> tuple[str, Literal["warm_start", "partial_fit"], int] | None:
-    """Parameter, means and number of steps."""
+def _means(last: Any) -> tuple[str, Literal["warm_start", "partial_fit"], int] | None:
+    """The parameter that counts units, how they are added, and the number of steps."""
     params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     if {"warm_start", "n_estimators"} <= params.keys():
         return "n_estimators", "warm_start", MANY if isinstance(last, Boosting) else FEW
@@ -102,28 +108,30 @@ def _way(last: Any) -> tuple[str, Literal["warm_start", "partial_fit"], int] | N
     return None
 
 
-def _hindrance(
+def _reason_against(
     last: Any, name: str, by: str, prefix: str, searched: Sequence[str], rows: int, asked_for: bool
 ) -> str | None:
-    """Why an estimator that could is not trained step by step."""
+    """Why an estimator that could be trained in steps is not."""
     params = last.get_params(deep=False)
     decisive = {name, "warm_start", "early_stopping", "n_iter_no_change", "solver"}
     decisive |= {"tol", "class_weight"} if by == "partial_fit" else set()
     for own in searched:
         if own.removeprefix(prefix) in decisive and own.startswith(prefix):
-            return f"{own!r} is searched, and decides how long or whether it trains in steps"
+            return f"{own!r} is searched, and it decides how long or whether the estimator trains in steps"
         if own == prefix.removesuffix("__"):
             return f"{own!r}, the estimator itself, is searched"
     if _stops_early(last, params, rows):
-        return f"{type(last).__name__} stops early by itself; switched off, the search decides how long it trains"
+        return (
+            f"{type(last).__name__} stops early by itself; switch that off to let the search decide how long it trains"
+        )
     if by == "warm_start" or isinstance(last, Network):
         return None
     if params.get("class_weight") == "balanced":
         return "partial_fit does not take class_weight='balanced'"
     if not asked_for and not isinstance(last, Linear):
-        return f"one partial_fit of {type(last).__name__} may not be one epoch; iterative=True takes it for one"
+        return f"one partial_fit of {type(last).__name__} may not be one epoch; iterative=True assumes that it is"
     if not asked_for and params.get("tol") is not None:
-        return f"{type(last).__name__} stops at tol, mostly long before max_iter; tol=None leaves that to the search"
+        return f"{type(last).__name__} stops at tol, usually long before max_iter; tol=None leaves that to the search"
     return None
 
 

@@ -1,4 +1,4 @@
-"""One call of the program: its exit status, and errors as one line on standard error."""
+"""One call of the program: errors become one line on standard error, and an exit status."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ import click
 
 from farthing import errors
 
-FAILURE, USAGE, NO_VALUE, INTERRUPTED = 1, 2, 3, 130
+FAILURE, USAGE, NO_VALUE = 1, 2, 3
+INTERRUPTED = 128 + 2  # as shells report a process that SIGINT ended
 STATUS_OF = {  # the first that fits
     errors.NoTrial: NO_VALUE,
     errors.StudyMismatch: USAGE,
     errors.StorageError: FAILURE,
     errors.MeterUnavailable: FAILURE,
-    ValueError: USAGE,  # all kinds of arguments that make no sense
+    ValueError: USAGE,  # every kind of invalid argument
 }
 EXIT_CODES = """\b
 Exit status:
-  0    the study came to its end (or the question was answered)
-  1    something failed: a file, a right, the unexpected
-  2    the command line, the space file or the script makes no sense
+  0    success
+  1    something failed: a file cannot be read or written, or an unexpected error
+  2    invalid command line, space file or script
   3    no trial has succeeded
-  130  interrupted by Ctrl-C; the study goes on with `farthing resume`
-  143  ended by SIGTERM; the same"""
+  130  interrupted by Ctrl-C; continue with `farthing resume`
+  143  ended by SIGTERM; continue with `farthing resume`"""
 
 
 @dataclass
 class Settings:
-    """Of the whole program."""
+    """Options of the whole program."""
 
     debug: bool = False
 
 
 def call(group: click.Group, arguments: Sequence[str] | None) -> int:
-    """Run the program; errors become one line on standard error, and an exit status."""
+    """Run the program, and return its exit status."""
     settings = Settings()
     try:
         with warnings.catch_warnings():
@@ -57,7 +58,7 @@ def call(group: click.Group, arguments: Sequence[str] | None) -> int:
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         return _fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code, settings)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python flushes at its end goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python flushes when it exits goes nowhere
         return FAILURE
     except errors.FarthingError as error:
         status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), FAILURE)
@@ -65,7 +66,7 @@ def call(group: click.Group, arguments: Sequence[str] | None) -> int:
     except (ImportError, OSError) as error:
         return _fail(str(error), FAILURE, settings)
     except Exception as error:
-        return _fail(f"unexpected {type(error).__name__}: {error} (--debug shows where)", FAILURE, settings)
+        return _fail(f"unexpected {type(error).__name__}: {error} (run with --debug to see where)", FAILURE, settings)
 
 
 def _fail(message: str, status: int, settings: Settings) -> int:

@@ -1,9 +1,9 @@
-"""Our own loop that trains an estimator of scikit-learn step by step, on all folds at once.
+"""Train an estimator step by step, by its `StepPlan`, on all folds at once.
 
-After a step the mean score over the folds is yielded, and the run decides whether to go on, pause or stop. A paused
-configuration writes its models down and leaves its process to the next: one that waited for it would have to import
-scikit-learn first. The best parameters are fitted to all rows by the same loop where `fit` would not give the same
-model.
+After each step the mean score over the folds is yielded, and the runner decides whether to continue, pause or stop. A
+paused configuration writes its models to a checkpoint and frees its process for the next one: a new process would have
+to import scikit-learn first. The best parameters are fitted to all rows by the same loop if `fit` would not give the
+same model.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from farthing.adapters.sklearn.folds import Problem, Record, raised
-from farthing.adapters.sklearn.stepping import Pace, last_step
+from farthing.adapters.sklearn.folds import Record, ScoringSetup, raised
+from farthing.adapters.sklearn.step_plan import StepPlan, last_step
 from farthing.run_context import Run, current_run
 from farthing.trial import Config
 
@@ -36,12 +36,12 @@ STEP = "step {}"  # attribute of a trial: the records after that step
 
 
 class Learner:
-    """A model that is trained some units at a time on some rows. Transformers before it are fitted once."""
+    """A model that is trained some units at a time, on fixed rows. Transformers before it are fitted once."""
 
-    def __init__(self, estimator: Any, rows: tuple[Any, Any], pace: Pace, fit_params: Mapping[str, Any]) -> None:
-        self.estimator, self.units, self._pace, self._params = estimator, 0, pace, fit_params
+    def __init__(self, estimator: Any, rows: tuple[Any, Any], plan: StepPlan, fit_params: Mapping[str, Any]) -> None:
+        self.estimator, self.units, self._plan, self._params = estimator, 0, plan, fit_params
         _, self.last = last_step(estimator)
-        self._name = pace.parameter.rpartition("__")[2]
+        self._name = plan.parameter.rpartition("__")[2]
         self._X, self._y = rows
         self._begin()
 
@@ -51,8 +51,8 @@ class Learner:
             self._X = before.fit_transform(self._X, self._y)
             self.estimator.steps[:-1] = before.steps  # with `memory` they are copies
         seed = self.last.get_params(deep=False).get("random_state")
-        if self._pace.by == "partial_fit" and isinstance(seed, int | np.integer):
-            # A number would shuffle the rows of every epoch alike.
+        if self._plan.by == "partial_fit" and isinstance(seed, int | np.integer):
+            # A fixed number would shuffle the rows of every epoch in the same way.
             self.last.set_params(random_state=np.random.RandomState(seed))
 
     @property
@@ -64,11 +64,13 @@ class Learner:
         return self.estimator[:-1].transform(X) if self.has_transformers else X
 
     def advance(self, units: int) -> None:
-        """Train until there are so many units, or the estimator says that it is done."""
+        """Train up to a number of units, or until the estimator stops by itself."""
         target = () if self._y is None else (self._y,)
-        if self._pace.by == "warm_start":
+        if self._plan.by == "warm_start":
             with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message=".*not recommended for warm_start")  # the rows are the same
+                warnings.filterwarnings(
+                    "ignore", message=".*not recommended for warm_start"
+                )  # here the rows are always the same
                 self.last.set_params(warm_start=True, **{self._name: units}).fit(self._X, *target, **self._params)
             self.units = units
         while self.units < units and not self.ended:
@@ -78,36 +80,36 @@ class Learner:
 
     @property
     def ended(self) -> bool:
-        """Whether a multi-layer perceptron has not improved its loss for as long as it may."""
+        """Whether a multi-layer perceptron has stopped: its loss has not improved for n_iter_no_change epochs."""
         patience = getattr(self.last, "n_iter_no_change", None)
         return patience is not None and getattr(self.last, "_no_improvement_count", 0) > patience
 
 
-class Resumed(Learner):
-    """One whose model was trained before."""
+class ResumedLearner(Learner):
+    """A learner whose model was loaded from a checkpoint."""
 
     def _begin(self) -> None:
         self._X = self.transform(self._X)
 
 
 class Fold:
-    """One fold of a configuration: a learner on its rows, and what it took so far."""
+    """One fold of a configuration: a learner on its rows, and the seconds it has taken so far."""
 
     def __init__(
-        self, problem: Problem, estimator: Any, pace: Pace, split: tuple[Any, Any], kind: type[Learner] = Learner
+        self, setup: ScoringSetup, estimator: Any, plan: StepPlan, split: tuple[Any, Any], kind: type[Learner] = Learner
     ) -> None:
         began, (train, test) = time.perf_counter(), split
-        rows = {"train": _safe_split(estimator, problem.X, problem.y, train)}
-        rows["test"] = _safe_split(estimator, problem.X, problem.y, test, train)
-        fit_params = _check_method_params(problem.X, params=problem.fit_params, indices=train)
-        self._problem, self._rows = problem, rows
+        rows = {"train": _safe_split(estimator, setup.X, setup.y, train)}
+        rows["test"] = _safe_split(estimator, setup.X, setup.y, test, train)
+        fit_params = _check_method_params(setup.X, params=setup.fit_params, indices=train)
+        self._setup, self._rows = setup, rows
         self._params = {
-            name: _check_method_params(problem.X, params=problem.score_params, indices=indices)
+            name: _check_method_params(setup.X, params=setup.score_params, indices=indices)
             for name, indices in (("train", train), ("test", test))
         }
-        self.learner = kind(estimator, rows["train"], pace, fit_params)
+        self.learner = kind(estimator, rows["train"], plan, fit_params)
         self._scored = estimator
-        if self.learner.has_transformers and asks_for_predictions(problem.scorer):
+        if self.learner.has_transformers and asks_for_predictions(setup.scorer):
             self._scored = self.learner.last
             self._rows = {name: (self.learner.transform(X), y) for name, (X, y) in rows.items() if self._wants(name)}
         self._fitting, self._scoring = time.perf_counter() - began, 0.0
@@ -118,24 +120,24 @@ class Fold:
 
     @property
     def state(self) -> State:
-        """All that cannot be had again from the data."""
+        """All that cannot be recomputed from the data."""
         return self.learner.estimator, self.learner.units, self._fitting, self._scoring
 
     @classmethod
     def from_state(
-        cls, problem: Problem, state: tuple[Any, int, float, float], pace: Pace, split: tuple[Any, Any]
+        cls, setup: ScoringSetup, state: tuple[Any, int, float, float], plan: StepPlan, split: tuple[Any, Any]
     ) -> Fold:
-        """A fold as it was; what it takes to be again is not counted as its own."""
+        """The fold of a checkpoint. The time to restore it is not counted as the fold's."""
         estimator, units, fitting, scoring = state
-        fold = cls(problem, estimator, pace, split, kind=Resumed)
+        fold = cls(setup, estimator, plan, split, kind=ResumedLearner)
         fold.learner.units, fold._fitting, fold._scoring = units, fitting, scoring
         return fold
 
     def _wants(self, name: str) -> bool:
-        return name == "test" or self._problem.return_train_score
+        return name == "test" or self._setup.return_train_score
 
     def advance(self, units: int) -> Record:
-        """Train to so many units and score."""
+        """Train up to a number of units, and score."""
         began = time.perf_counter()
         self.learner.advance(units)
         fitted = time.perf_counter()
@@ -148,7 +150,7 @@ class Fold:
 
     def _score(self, name: str) -> Any:
         X, y = self._rows[name]
-        return _score(self._scored, X, y, self._problem.scorer, self._params[name], self._problem.error_score)
+        return _score(self._scored, X, y, self._setup.scorer, self._params[name], self._setup.error_score)
 
 
 def configured(estimator: Any, config: Mapping[str, Any]) -> Any:
@@ -157,80 +159,81 @@ def configured(estimator: Any, config: Mapping[str, Any]) -> Any:
 
 
 def asks_for_predictions(scorer: Any) -> bool:
-    """Whether a scorer is one of scikit-learn's, which ask for predictions and nothing else: to such a one the last
-    step of a pipeline, on rows transformed once, is as good as the pipeline."""
+    """Whether a scorer uses nothing but predictions, as scikit-learn's own do.
+
+    For such a scorer the last step of a pipeline, on rows that are transformed once, is as good as the pipeline.
+    """
     if isinstance(scorer, _MultimetricScorer):
         return all(map(asks_for_predictions, scorer._scorers.values()))
     return isinstance(scorer, _BaseScorer | _PassthroughScorer)
 
 
 @dataclass(frozen=True)
-class Stepwise:
-    """An iterative learner: all folds of a configuration, one step after the other."""
+class StepTraining:
+    """The objective of a search in steps: trains all folds of a configuration one step at a time."""
 
-    problem: Problem
-    pace: Pace
+    setup: ScoringSetup
+    plan: StepPlan
 
     def __call__(self, config: Config) -> Iterator[dict[str, Any]]:
         try:
-            configured(self.problem.estimator, config)
+            configured(self.setup.estimator, config)
         except Exception as error:  # a parameter that does not exist ends the search, as in scikit-learn
             yield raised(error)
         try:
             yield from self._steps(config)
         except Exception as error:
-            if self.problem.error_score != "raise":
+            if self.setup.error_score != "raise":
                 raise
             yield raised(error)
 
     def _steps(self, config: Config) -> Iterator[dict[str, Any]]:
         run = current_run()
-        folds = self._kept(run) or [
-            Fold(self.problem, configured(self.problem.estimator, config), self.pace, split)
-            for split in self.problem.splits
+        folds = self._restored(run) or [
+            Fold(self.setup, configured(self.setup.estimator, config), self.plan, split) for split in self.setup.splits
         ]
         spent = sum(fold.seconds for fold in folds) if run.step else 0.0
-        for step in range(run.step + 1, self.pace.steps + 1):
-            records = [fold.advance(self.pace.units_at(step)) for fold in folds]
+        for step in range(run.step + 1, self.plan.steps + 1):
+            records = [fold.advance(self.plan.units_at(step)) for fold in folds]
             total = sum(fold.seconds for fold in folds)
             try:
-                yield self.problem.report(records, total - spent, STEP.format(step))
+                yield self.setup.report(records, total - spent, STEP.format(step))
             except GeneratorExit:  # paused
-                if step < self.pace.steps:
-                    self._keep(run, step, folds)
+                if step < self.plan.steps:
+                    self._save(run, step, folds)
                 raise
             spent = total
             if all(fold.learner.ended for fold in folds):
                 return
 
-    def _keep(self, run: Run, step: int, folds: Sequence[Fold]) -> None:
-        """Write a checkpoint, in place of an earlier one."""
+    def _save(self, run: Run, step: int, folds: Sequence[Fold]) -> None:
+        """Write a checkpoint, and remove the one before it."""
         path = run.checkpoint_dir / CHECKPOINT.format(step)
-        with suppress(Exception):  # what cannot be pickled is trained again
+        with suppress(Exception):  # a model that cannot be pickled is trained again
             path.with_suffix(".new").write_bytes(cloudpickle.dumps([fold.state for fold in folds]))
             path.with_suffix(".new").replace(path)
         for other in path.parent.iterdir():
             if other != path:
                 other.unlink()
 
-    def _kept(self, run: Run) -> list[Fold]:
-        """The folds as they were after the step to go on from, if they were kept."""
+    def _restored(self, run: Run) -> list[Fold]:
+        """The folds after the step to continue from, if there is a checkpoint."""
         path = run.checkpoint_dir / CHECKPOINT.format(run.step)
         if run.step == 0 or not path.exists():
             return []
         states = pickle.loads(path.read_bytes())
         return [
-            Fold.from_state(self.problem, state, self.pace, split)
-            for state, split in zip(states, self.problem.splits, strict=True)
+            Fold.from_state(self.setup, state, self.plan, split)
+            for state, split in zip(states, self.setup.splits, strict=True)
         ]
 
 
-def trained(estimator: Any, config: Mapping[str, Any], X: Any, y: Any, pace: Pace) -> Any:
-    """An estimator with a configuration, trained by our own loop to the units that the configuration says."""
+def train_in_steps(estimator: Any, config: Mapping[str, Any], X: Any, y: Any, plan: StepPlan) -> Any:
+    """An estimator with a configuration, trained by this loop up to the number of units in the configuration."""
     estimator = configured(estimator, config)
     given = last_step(estimator)[1].get_params(deep=False)
-    learner = Learner(estimator, (X, y), pace, {})
-    learner.advance(config[pace.parameter])
+    learner = Learner(estimator, (X, y), plan, {})
+    learner.advance(config[plan.parameter])
     if "random_state" in given:
         learner.last.set_params(random_state=given["random_state"])
     return learner.estimator

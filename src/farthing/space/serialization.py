@@ -1,8 +1,8 @@
 """A space as JSON, and back.
 
-A description holds one entry per parameter, with its fields by name, and what is forbidden. Conditions are
-clauses by name and stored value: `{"booster": [1]}`. Options that JSON cannot hold are described by their repr:
-two descriptions can then still be compared, but the space cannot be rebuilt from one.
+The JSON holds one entry per parameter, with its fields by name, and what is forbidden. Conditions are clauses by name
+and stored value: `{"booster": [1]}`. Options that JSON cannot hold are stored as their repr: two spaces can then still
+be compared, but the space cannot be rebuilt from the JSON alone.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from dataclasses import replace
 from typing import Any
 
 from farthing.errors import InvalidSpace
-from farthing.space.choices import Choice, Ordered, Parameter
 from farthing.space.conditions import Clause
 from farthing.space.equality import same
-from farthing.space.parameters import Integer, Real
+from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 
 
-def describe(
+def as_json(
     params: Mapping[str, Parameter],
     when: Sequence[Clause | None],
     forbid: Sequence[Clause] | Callable[..., object],
 ) -> dict[str, Any]:
     """The parameters with their conditions, and what is forbidden, as JSON.
 
-    >>> describe({"eta": Real(0, 1)}, [None], [])["parameters"]
+    >>> as_json({"eta": Real(0, 1)}, [None], [])["parameters"]
     [{'name': 'eta', 'type': 'Real', 'low': 0.0, 'high': 1.0, 'log': False, 'when': None}]
     """
     entries = []
@@ -35,38 +34,38 @@ def describe(
         entry = {"name": name, "type": type(param).__name__, **param.settings()}
         for field in ("values", "options"):
             if field in entry:
-                entry[field] = [_to_json(option) for option in entry[field]]
+                entry[field] = [_option_as_json(option) for option in entry[field]]
         entries.append({**entry, "when": _stored(params, clause) if clause else None})
     if callable(forbid):
         return {"parameters": entries, "forbid": {"function": _function_name(forbid)}}
     return {"parameters": entries, "forbid": [_stored(params, clause) for clause in forbid] or None}
 
 
-def rebuild(description: Mapping[str, Any]) -> tuple[dict[str, Parameter], list[dict[str, object]]]:
-    """The parameters and forbidden partial configurations described, or `InvalidSpace` saying why not.
+def from_json(stored: Mapping[str, Any]) -> tuple[dict[str, Parameter], list[dict[str, object]]]:
+    """The parameters and forbidden partial configurations that were stored, or `InvalidSpace` saying why not.
 
-    >>> rebuild(describe({"eta": Real(0, 1)}, [None], []))
+    >>> from_json(as_json({"eta": Real(0, 1)}, [None], []))
     ({'eta': Real(0.0, 1.0)}, [])
     """
     try:
-        bare = {entry["name"]: _rebuilt(entry) for entry in description["parameters"]}
-        whens = {entry["name"]: _values(bare, entry["when"]) for entry in description["parameters"] if entry["when"]}
-        forbid = description["forbid"]
+        bare = {entry["name"]: _rebuilt(entry) for entry in stored["parameters"]}
+        whens = {entry["name"]: _partial_config(bare, entry["when"]) for entry in stored["parameters"] if entry["when"]}
+        forbid = stored["forbid"]
         if isinstance(forbid, Mapping):
             raise InvalidSpace(
                 f"forbid: function {forbid['function']} cannot be rebuilt from a file; pass space= again"
             )
-        forbidden = [_values(bare, partial) for partial in forbid or []]
+        forbidden = [_partial_config(bare, partial) for partial in forbid or []]
     except (KeyError, TypeError, IndexError) as error:
-        raise InvalidSpace(f"not the description of a space: {error!r}") from error
+        raise InvalidSpace(f"not a stored space: {error!r}") from error
     return {name: replace(param, when=whens.get(name)) for name, param in bare.items()}, forbidden
 
 
 def difference(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
-    """The first difference between two descriptions, in words; None if there is none.
+    """The first difference between two stored spaces, in words; None if there is none.
 
     >>> wide, narrow = ({"eta": Real(0, high)} for high in (10, 1))
-    >>> difference(describe(wide, [None], []), describe(narrow, [None], []))
+    >>> difference(as_json(wide, [None], []), as_json(narrow, [None], []))
     "parameter 'eta': high is 10.0 here and 1.0 there"
     """
     mine = {entry["name"]: entry for entry in here["parameters"]}
@@ -84,13 +83,13 @@ def difference(here: Mapping[str, Any], there: Mapping[str, Any]) -> str | None:
     return _difference("forbid", here["forbid"], there["forbid"])
 
 
-def partials(params: Mapping[str, Parameter], clauses: Iterable[Clause]) -> list[dict[str, object]]:
-    """Clauses as the partial configurations that a user would write.
+def partial_configs(params: Mapping[str, Parameter], clauses: Iterable[Clause]) -> list[dict[str, object]]:
+    """Clauses as a user would write them.
 
-    >>> partials({"depth": Integer(1, 4)}, [Clause(((0, frozenset({2})),))])
+    >>> partial_configs({"depth": Integer(1, 4)}, [Clause(((0, frozenset({2})),))])
     [{'depth': 3}]
     """
-    return [_values(params, _stored(params, clause)) for clause in clauses]
+    return [_partial_config(params, _stored(params, clause)) for clause in clauses]
 
 
 def _stored(params: Mapping[str, Parameter], clause: Clause) -> dict[str, list[Any]]:
@@ -103,8 +102,8 @@ def _stored(params: Mapping[str, Parameter], clause: Clause) -> dict[str, list[A
     return found
 
 
-def _values(params: Mapping[str, Parameter], stored: Mapping[str, list[Any]]) -> dict[str, object]:
-    """A stored clause with the values that it stands for: one, or a set of several."""
+def _partial_config(params: Mapping[str, Parameter], stored: Mapping[str, list[Any]]) -> dict[str, object]:
+    """A stored clause as a partial configuration: per name one value, or a set of several."""
     found: dict[str, object] = {}
     for name, items in stored.items():
         param: Any = params[name]
@@ -114,40 +113,40 @@ def _values(params: Mapping[str, Parameter], stored: Mapping[str, list[Any]]) ->
 
 
 def _rebuilt(entry: Mapping[str, Any]) -> Parameter:
-    """The parameter of one entry of a description, still without its condition."""
+    """The parameter of one entry, still without its condition."""
     fields = {field: value for field, value in entry.items() if field not in ("name", "type", "when")}
     for field in ("values", "options"):
         if field in fields:
-            fields[field] = [_from_json(entry["name"], option) for option in fields[field]]
-    kinds: dict[str, type[Parameter]] = {kind.__name__: kind for kind in (Real, Integer, Ordered, Choice)}
-    return kinds[entry["type"]](**fields)
+            fields[field] = [_option_from_json(entry["name"], option) for option in fields[field]]
+    types: dict[str, type[Parameter]] = {each.__name__: each for each in (Real, Integer, Ordered, Choice)}
+    return types[entry["type"]](**fields)
 
 
-def _to_json(option: Any) -> Any:
-    """An option as JSON that `_from_json` can undo, or its repr without the memory address."""
+def _option_as_json(option: Any) -> Any:
+    """An option as JSON that `_option_from_json` can undo, or its repr without the memory address."""
     if option is None or type(option) in (str, int, bool):
         return option
     if type(option) is float:
         return option if math.isfinite(option) else {"float": repr(option)}
     if type(option) in (list, tuple):
-        return {type(option).__name__: [_to_json(item) for item in option]}
+        return {type(option).__name__: [_option_as_json(item) for item in option]}
     if type(option) is dict and all(type(name) is str for name in option):
-        return {"dict": {name: _to_json(item) for name, item in option.items()}}
+        return {"dict": {name: _option_as_json(item) for name, item in option.items()}}
     return {"repr": _without_address(repr(option))}
 
 
-def _from_json(name: str, stored: Any) -> Any:
+def _option_from_json(name: str, stored: Any) -> Any:
     if not isinstance(stored, Mapping):
         return stored
-    ((kind, content),) = stored.items()
-    if kind == "repr":
+    ((form, content),) = stored.items()
+    if form == "repr":
         raise InvalidSpace(f"parameter {name!r}: option {content} cannot be rebuilt from a file; pass space= with it")
-    if kind == "float":
+    if form == "float":
         return float(content)
-    if kind == "dict":
-        return {key: _from_json(name, item) for key, item in content.items()}
-    items = [_from_json(name, item) for item in content]
-    return tuple(items) if kind == "tuple" else items
+    if form == "dict":
+        return {key: _option_from_json(name, item) for key, item in content.items()}
+    items = [_option_from_json(name, item) for item in content]
+    return tuple(items) if form == "tuple" else items
 
 
 def _without_address(text: str) -> str:
