@@ -91,7 +91,7 @@ def plan_text(plans: dict[str, Any] | None) -> str:
         return "No cost was predicted."
     return (
         f"Of {plans['proposals']} proposals of `bapi`, {plans['predicted']} had a predicted cost and were not cut by "
-        f"the end of the budget ({plans['cut']} were). The median proposal spent {plans['median']:.2f} times its "
+        f"the end of the budget; {plans['cut']} were cut. The median proposal spent {plans['median']:.2f} times its "
         f"predicted cost; 90 % of them spent {plans['low']:.2f} to {plans['high']:.2f} times. "
         f"{percent(plans['above'])} spent more than predicted, {percent(plans['above_twice'])} more than twice as "
         f"much, at most {plans['highest']:.1f} times. All together they spent {plans['total']:.2f} times what was "
