@@ -118,7 +118,7 @@ class TestValues:
         path = folder.script("fails.sh", *lines)
         program = Program(f"{path}", results=str(tmp_path))
         evaluated = _evaluated(program, tmp_path)
-        assert evaluated.outcome.status is ft.Status.FAILED
+        assert evaluated.status is ft.Status.FAILED
         assert error in evaluated.error.splitlines()[-1]
         assert "Traceback" not in evaluated.error
 
