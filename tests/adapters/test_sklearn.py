@@ -284,7 +284,7 @@ class TestFailures:
             ),
             ({"C": uniform(0, 1)}, {"verbose": "yes"}, InvalidArgument, "'verbose' parameter of FarthingSearchCV"),
             ({"C": uniform(0, 1)}, {"return_train_score": 2}, InvalidArgument, "'return_train_score' parameter"),
-            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "no policy is called 'best'"),
+            ({"C": uniform(0, 1)}, {"policy": "best"}, ValueError, "policy: expected one of auto, .*got 'best'"),
             ({"C": uniform(0, 1)}, {"start": [{"C": 5.0}]}, InvalidConfig, "'C'"),
             ({"C": uniform(0, 1)}, {"scoring": ["accuracy", "f1_macro"]}, ValueError, "refit"),
             ({"C": uniform(0, 1)}, {"scoring": is_even, "refit": "odd"}, ValueError, "'odd'.*'even', 'accuracy'"),

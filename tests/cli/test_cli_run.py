@@ -69,7 +69,7 @@ SENSELESS = [
     (["--command", "true", "--pause", "checkpoint", "--space", "space.toml"], "--pause is only for --iterative"),
     (["train.py:objective", "--policy", "bets"], "Invalid value for '--policy': 'bets' is not one of 'auto'"),
     (["train.py:objective", "--workers", "0"], "Invalid value for '--workers': 0 is not in the range x>=1"),
-    (["train.py:objective", "--trial-memory", "much"], "trial_memory: expected bytes"),
+    (["train.py:objective", "--trial-memory", "much"], "trial_memory: expected a number of bytes"),
     (["train.py:objective", "--task", "rows"], "expected NAME=VALUE, such as rows=1000, got 'rows'"),
     (["train.py:objective", "--quick"], "No such option '--quick'"),
     (["train.py:objective", "--storage", "no/where.db"], "no/where.db: the folder no does not exist"),

@@ -392,7 +392,7 @@ class TestIterators:
         assert dict(trial.attributes) == {"norm": 0.5, "saved": True}
         assert trial.saved_step == 0
         with ft.Study.resume(tmp_path / "study.db") as again:
-            assert again.trials[0] == trial
+            assert again._history.trials[0] == trial
 
     def test_an_invalid_train_value_is_left_out(self):
         given = iter([math.nan, "low", None, 1.0])

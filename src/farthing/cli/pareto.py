@@ -10,7 +10,6 @@ import numpy as np
 from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
 from farthing.cli.formatting import config_text, table
-from farthing.errors import InvalidArgument
 from farthing.policies import policy_from_json
 from farthing.policies.pareto import front_of
 from farthing.record.reader import StudyFile
@@ -20,7 +19,7 @@ def _front(study: StudyFile, trial: int | None) -> Front:
     """The front now, or as it was just before a trial was proposed."""
     try:
         policy = policy_from_json(study.record.settings.policy)
-    except InvalidArgument:  # a policy of the user's, which is not known here
+    except ValueError:  # a policy of the user's, which is not known here
         policy = None
     return front_of(study.record, trial, policy)
 

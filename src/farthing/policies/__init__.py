@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from farthing.checks import refuse
@@ -68,8 +67,8 @@ def policy_from_json(stored: Mapping[str, Any]) -> Policy:
     if name not in BY_NAME:
         raise InvalidArgument(f"policy: {name!r} is not a policy of Farthing; pass policy= when resuming")
     kind: Any = BY_NAME[name]
-    unknown = options.keys() - {f.name for f in fields(kind)}
-    if unknown:
-        raise InvalidArgument(f"policy: {name} has no option {', '.join(map(repr, sorted(unknown)))}")
-    policy: Policy = kind(**options)
+    try:
+        policy: Policy = kind(**options)
+    except (InvalidArgument, TypeError) as error:  # a file of any origin: not an argument that the caller gave
+        raise ValueError(f"the policy {name!r} cannot have these options: {error}") from error
     return policy

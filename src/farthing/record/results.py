@@ -53,5 +53,5 @@ class Results:
         """That trial as it is shown, or an error if there is none."""
         if trial is None:
             failed = self.count(Status.FAILED)
-            raise NoTrial(f"no trial has succeeded yet ({failed} failed; each trial keeps its error)")
+            raise NoTrial(f"no trial has succeeded yet ({failed} failed); each trial keeps its error")
         return self.record.direction.shown(trial)

@@ -153,7 +153,7 @@ class TestStops:
 
     def test_runs_rest_at_their_planned_stop_or_before(self):
         study = searched(cost=400.0)
-        for trial in study.trials:
+        for trial in study._history.trials:
             assert trial.until_step is not None
             assert len(trial.curve) <= trial.until_step
 
