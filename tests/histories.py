@@ -5,8 +5,8 @@ from __future__ import annotations
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.history import History
-from farthing.record.events import Asked, Ended, Event
-from farthing.record.state import State
+from farthing.record.events import Asked, Ended
+from farthing.record.state import Event, State
 from farthing.trial import Config, Outcome, Proposal
 
 

@@ -30,7 +30,7 @@ GROUPS = {
     "policies": ["policies"],
     "session": ["session"],
     "runner": ["runner", "report"],
-    "study": ["study"],
+    "study": ["study", "tuning"],
     "package": [""],
     "shell": ["problems", "adapters", "cli", "__main__"],
 }

@@ -14,8 +14,8 @@ from scipy.special import ndtri
 from benchmarks.common.environments import run_module
 from farthing.surrogates import gp
 from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.mixture import Mixture
 from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.paths import Mixture
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.curves.unconstrained import CurveGP
 

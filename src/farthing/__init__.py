@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from farthing.history.cost_knowledge import CostPrior
     from farthing.run_context import Run, current_run
     from farthing.space import Choice, Integer, Ordered, Real, Space
-    from farthing.study import Study, tune
+    from farthing.study import Study
     from farthing.surrogates.cost import flops
-    from farthing.trial import Curve, Decision, Proposal, Status, Trial
+    from farthing.trial import Curve, Decision, EndedBy, Proposal, Status, Trial
+    from farthing.tuning import tune
 
 logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless the program that imports us listens
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Budget", "Choice", "CostPrior", "Curve", "Decision", "FarthingSearchCV", "Front", "Integer", "Ledger", "Ordered",
+    "Budget", "Choice", "CostPrior", "Curve", "Decision", "EndedBy", "FarthingSearchCV", "Front", "Integer", "Ledger", "Ordered",
     "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops", "policies",
     "tune",
 ]  # fmt: skip
@@ -32,12 +33,11 @@ __all__ = [
 _HOMES = {
     "Front": "acquisitions.pareto", "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
     "FarthingSearchCV": "adapters.sklearn.search",
-    "errors": "errors", "policies": "policies",
+    "errors": "errors", "policies": "policies", "Study": "study", "tune": "tuning",
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
     **dict.fromkeys(["Run", "current_run"], "run_context"),
     **dict.fromkeys(["Choice", "Integer", "Ordered", "Real", "Space"], "space"),
-    **dict.fromkeys(["Study", "tune"], "study"),
-    **dict.fromkeys(["Curve", "Decision", "Proposal", "Status", "Trial"], "trial"),
+    **dict.fromkeys(["Curve", "Decision", "EndedBy", "Proposal", "Status", "Trial"], "trial"),
 }  # fmt: skip
 
 

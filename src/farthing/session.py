@@ -15,12 +15,11 @@ from farthing.budget import Charges, Ledger, amount_text
 from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History
-from farthing.history.trials import TrackedTrial
+from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, decide
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
-from farthing.record.record import Record
-from farthing.record.results import Results
+from farthing.record.record import Record, Results
 from farthing.space import Space
 from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
 

@@ -381,69 +381,6 @@ class Study:
         )
 
 
-def tune(
-    objective: Objective,
-    space: Space,
-    budget: Budget | str,
-    *,
-    policy: str | Policy = "auto",
-    maximize: bool = False,
-    seed: int | None = None,
-    storage: str | PathLike[str] | None = None,
-    start: Iterable[Mapping[str, Any]] = (),
-    stop_at: float | None = None,
-    max_steps: int | None = None,
-    known_cost: Callable[[Config], float] | None = None,
-    cost_features: CostFeatures | None = None,
-    cost_prior: CostPrior | None = None,
-    task: Task | None = None,
-    workers: int = 1,
-    isolate: bool | None = None,
-    trial_seconds: float | str | None = None,
-    trial_memory: float | str | None = None,
-    paused_limit: int = PAUSED_LIMIT,
-    meter: Any = None,
-    progress: bool | None = None,
-    callbacks: Iterable[Callback] = (),
-) -> Study:
-    """Find the best configuration the budget can buy: Study(...).run(objective).
-
-    >>> import farthing as ft
-    >>> space = ft.Space(x=ft.Real(-5, 5), kind=ft.Choice(["square", "abs"]))
-    >>> def objective(config):
-    ...     return config["x"] ** 2 if config["kind"] == "square" else abs(config["x"]) + 1
-    >>> study = ft.tune(objective, space, "20 evaluations", seed=0, progress=False)
-    >>> study.best.config["kind"]
-    'square'
-    """
-    study = Study(
-        space,
-        budget,
-        policy=policy,
-        maximize=maximize,
-        seed=seed,
-        storage=storage,
-        start=start,
-        stop_at=stop_at,
-        max_steps=max_steps,
-        known_cost=known_cost,
-        cost_features=cost_features,
-        cost_prior=cost_prior,
-        task=task,
-    )
-    return study.run(
-        objective,
-        workers=workers,
-        isolate=isolate,
-        trial_seconds=trial_seconds,
-        trial_memory=trial_memory,
-        paused_limit=paused_limit,
-        meter=meter,
-        progress=progress,
-        callbacks=callbacks,
-    )
-
-
 def _checked(callbacks: Any) -> list[Callable[..., Any]]:
     if not isinstance(callbacks, Iterable):
         checks.refuse("callbacks", "a list of functions of a study and a trial", callbacks)

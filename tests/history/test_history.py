@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.history import History
+from farthing.history.history import TrackedTrial, Trials
 from farthing.history.persistent import RATIO, WIDTH, KeySet, Vector
-from farthing.history.trials import TrackedTrial, Trials
 from farthing.policies.candidates import FreshSpace
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Status
 

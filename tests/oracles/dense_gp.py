@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.surrogates.gp import Hyperparameters
-from farthing.surrogates.likelihood import LOG_NOISE_MEAN, LOG_NOISE_SD
+from farthing.surrogates.gp import LOG_NOISE_MEAN, LOG_NOISE_SD, Hyperparameters
 
 NU = 1.0
 

@@ -11,7 +11,7 @@ import pytest
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.history import History
-from farthing.history.trials import Trials
+from farthing.history.history import Trials
 from farthing.policies import BY_NAME
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model

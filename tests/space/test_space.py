@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from farthing.errors import InvalidArgument, InvalidConfig, InvalidSpace
 from farthing.space import Choice, Integer, Ordered, Real, Space
-from farthing.space.equality import same
+from farthing.space.fields import same
 from strategies import EXTREME_RANGES, choices, integers, ordereds, reals, spaces, spaces_with_rows, unit
 
 quick = settings(max_examples=70, deadline=None)

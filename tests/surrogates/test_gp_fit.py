@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from farthing.surrogates import gp
 from farthing.surrogates.fitting import LOG_SCALE_BOUNDS
-from farthing.surrogates.likelihood import LOG_NOISE_BOUNDS, Loss
+from farthing.surrogates.gp import LOG_NOISE_BOUNDS, Loss
 from oracles import dense_gp
 from oracles.dense_gp import CASES
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farthing.surrogates.fitting import LONG, MEDIUM
-from farthing.surrogates.likelihood import Loss
+from farthing.surrogates.gp import Loss
 from oracles import dense_gp
 from oracles.dense_gp import CASES
 

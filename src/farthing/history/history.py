@@ -2,22 +2,179 @@
 
 Symbols: U (n, p) unit coordinates, y (n,) values to minimise, c (n,) costs. Growing returns a new History in O(log n);
 trials of the past are shared, not copied.
+
+Trials as policies and runners see them, by number, and what is asked of them at every event, kept up to date.
+
+A study of ten thousand trials looks at its running ones, its best one and its taken configurations twenty thousand
+times. `Trials` is a value: `with_trial` returns a new one in O(log n), and the old one stays as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.history.persistent import KeySet
-from farthing.history.trials import TrackedTrial, Trials
+from farthing.history.persistent import KeySet, Vector
 from farthing.numerics.arrays import Array
-from farthing.trial import Status
+from farthing.trial import ENDS_OF_STUDY, Status, Trial
+
+Numbers = tuple[int, ...]  # of trials, ascending
+
+
+@dataclass(frozen=True)
+class TrackedTrial(Trial):
+    """A trial with what policies and runners need to know beyond what users see.
+
+    Training goes on from step `kept_step`: where it was paused while the learner is alive, else where its last
+    checkpoint was written, else 0.
+    """
+
+    kept_step: int = 0  # of a running trial, where it is
+    saved_step: int = 0  # of the last checkpoint
+    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was proposed last
+    until_step: int | None = field(default=None, repr=False)  # where it is to be paused
+    counted: bool = field(default=False, repr=False)  # as an evaluation
+    undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
+    key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
+    unit: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,), in the unit cube
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether it was interrupted, or paused by the end of the study and not by its policy."""
+        return self.status is Status.INTERRUPTED or (self.status is Status.PAUSED and self.ended_by in ENDS_OF_STUDY)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials(Sequence[TrackedTrial]):
+    """An immutable sequence of trials, each in the place of its number; equal to any sequence of equal ones."""
+
+    _all: Vector[TrackedTrial] = field(default_factory=Vector)
+    _running: Numbers = ()
+    _cut_short: Numbers = ()
+    _best: TrackedTrial | None = None
+    counts: Mapping[Status, int] = field(default_factory=dict)
+    keys: KeySet = field(default_factory=KeySet)  # of all of them
+
+    @classmethod
+    def of(cls, trials: Iterable[TrackedTrial]) -> Trials:
+        """These trials, as they are if they are such a sequence already."""
+        if isinstance(trials, Trials):
+            return trials
+        held = tuple(trials)
+        return cls(
+            Vector.of(held),
+            tuple(trial.number for trial in held if trial.status is Status.RUNNING),
+            tuple(trial.number for trial in held if trial.cut_short),
+            _best_of(held),
+            Counter(trial.status for trial in held),
+            KeySet.of(trial.key for trial in held),
+        )
+
+    def with_trial(self, trial: TrackedTrial) -> Trials:
+        """With that one in the place of its number, which may be the next."""
+        number = trial.number
+        before = self._all[number] if number < len(self._all) else None
+        if before is not None and before.key != trial.key:  # a key is not given back by taking in another
+            return Trials.of((*self._all[:number], trial, *self._all[number + 1 :]))
+        grown = Trials(
+            self._all.with_item(number, trial),
+            _with(self._running, number, trial.status is Status.RUNNING),
+            _with(self._cut_short, number, trial.cut_short),
+            self._best,
+            _counted(self.counts, before, trial),
+            self.keys.with_key(trial.key) if before is None else self.keys,
+        )
+        return replace(grown, _best=_best_after(grown, self._best, trial))
+
+    @property
+    def running(self) -> list[TrackedTrial]:
+        return [self._all[number] for number in self._running]
+
+    @property
+    def cut_short(self) -> list[TrackedTrial]:
+        """Trials that were interrupted, or paused by the end of the study and not by its policy."""
+        return [self._all[number] for number in self._cut_short]
+
+    @property
+    def best(self) -> TrackedTrial | None:
+        """The trial of least value, the earliest of equals, that did not fail."""
+        return self._best
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> TrackedTrial: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TrackedTrial, ...]: ...
+    def __getitem__(self, index: int | slice) -> TrackedTrial | tuple[TrackedTrial, ...]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[TrackedTrial]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Trials | tuple):
+            return NotImplemented
+        return self is other or (len(self) == len(other) and all(map(_equal, self, other)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def _equal(a: TrackedTrial, b: TrackedTrial) -> bool:
+    return a is b or a == b
+
+
+def _with(numbers: Numbers, number: int, belongs: bool) -> Numbers:
+    """The numbers with that one among them, or without it."""
+    place = bisect_left(numbers, number)
+    there = place < len(numbers) and numbers[place] == number
+    if there == belongs:
+        return numbers
+    return (*numbers[:place], number, *numbers[place:]) if belongs else (*numbers[:place], *numbers[place + 1 :])
+
+
+def _counted(counts: Mapping[Status, int], before: TrackedTrial | None, trial: TrackedTrial) -> Mapping[Status, int]:
+    if before is not None and before.status is trial.status:
+        return counts
+    changed = dict(counts)
+    if before is not None:
+        changed[before.status] -= 1
+    changed[trial.status] = changed.get(trial.status, 0) + 1
+    return changed
+
+
+def _rank(trial: TrackedTrial) -> tuple[float, int] | None:
+    """What makes one trial better than another, None for one that cannot be the best."""
+    if trial.value is None or trial.status is Status.FAILED:
+        return None
+    return trial.value, trial.number
+
+
+def _best_of(trials: Iterable[TrackedTrial]) -> TrackedTrial | None:
+    ranked = [(rank, trial) for trial in trials if (rank := _rank(trial)) is not None]
+    return min(ranked, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def _best_after(
+    trials: Iterable[TrackedTrial], best: TrackedTrial | None, changed: TrackedTrial
+) -> TrackedTrial | None:
+    """The best once a trial has changed; all are looked at only when the best itself has become worse."""
+    rank, held = _rank(changed), None if best is None else _rank(best)
+    if rank is not None and (held is None or rank <= held):
+        return changed
+    return _best_of(trials) if best is not None and best.number == changed.number else best
 
 
 @dataclass(frozen=True)

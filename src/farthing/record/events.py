@@ -1,7 +1,8 @@
 """What happens to a study, as values. A study is the fold of its events, and its file holds nothing else.
 
 Each event knows its form in the file (`body`, `read`), whether one that was read can have happened (`check`), and what
-it does to the state (`applied`). A new kind of event is one class here: a subclass with a `kind` is known by that name.
+it does to the state (`applied`); state.py says what an event is. A new kind of event is one class here: a subclass with
+a `kind` is known by that name.
 
 In the file, values are in the user's own sign and options are indices; in memory, values are minimised and
 configurations hold the options themselves. What Study writes was checked before, but a file may come from anywhere: a
@@ -10,69 +11,18 @@ NaN, a text or a list in the place of a number would spoil every model and budge
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import plain
-from farthing.direction import Direction
-from farthing.history.trials import TrackedTrial
+from farthing.history.history import TrackedTrial
 from farthing.record import stored
-from farthing.record.state import State
-from farthing.space import Space
+from farthing.record.state import Event, Form, State
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Form:
-    """What the form of events in one file depends on."""
-
-    space: Space
-    direction: Direction
-
-
-class Event(ABC):
-    """Something that happened to a study."""
-
-    kind: ClassVar[str]
-    kinds: ClassVar[dict[str, type[Event]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        Event.kinds[cls.kind] = cls
-
-    @abstractmethod
-    def body(self, form: Form) -> Json:
-        """As JSON."""
-
-    @classmethod
-    @abstractmethod
-    def read(cls, body: Json, form: Form) -> Self:
-        """From JSON of any origin; whatever is wrong with it may raise any exception."""
-
-    @abstractmethod
-    def check(self, state: State) -> None:
-        """A ValueError if this cannot have happened at that state."""
-
-    @abstractmethod
-    def applied(self, state: State) -> State:
-        """The state after it."""
-
-
-def write(event: Event, form: Form) -> tuple[str, str]:
-    """An event as its kind and JSON text."""
-    return event.kind, json.dumps(event.body(form), separators=(",", ":"))
-
-
-def read(kind: str, text: str, form: Form) -> Event:
-    """The event of a kind and a JSON text."""
-    if kind not in Event.kinds:
-        raise ValueError(f"unknown kind of event {kind!r}")
-    return Event.kinds[kind].read(json.loads(text), form)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from typing import Any
 
 from farthing.errors import StorageError
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record.record import Record, settings_in
-from farthing.record.results import Results
+from farthing.record.record import Record, Results, settings_in
 from farthing.record.storage import open_log
 from farthing.space import Space
 

@@ -2,6 +2,9 @@
 
 The state is the fold of the events. `write` puts events into the log and only then lets the state grow by them, so that
 what memory knows is always on disk; `replayed` is the same fold over the events that were read from a file.
+
+What a study has found, as its user sees it: in the user's own sign, whether the study runs here or only its file is
+read.
 """
 
 from __future__ import annotations
@@ -9,19 +12,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
+from copy import deepcopy
 from typing import Any
 
 from farthing.budget import Budget, Ledger
 from farthing.direction import Direction
-from farthing.errors import InvalidArgument, StorageError
+from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record import events
-from farthing.record.events import Asked, Budgeted, Event, Form, Noted, Opened
+from farthing.record.events import Asked, Budgeted, Noted, Opened
 from farthing.record.lock import exclusive
-from farthing.record.state import State
+from farthing.record.state import Event, Form, State, read_event, write_event
 from farthing.record.storage import EventLog, MemoryLog, open_log
 from farthing.space import Space
+from farthing.trial import Status, Trial
 
 Rows = Sequence[tuple[str, str]]  # kind and JSON text of events
 
@@ -93,14 +97,14 @@ class Record:
 
     def write(self, *happened: Event) -> None:
         """On disk first, all of them or none, then in memory."""
-        self.log.append(*(events.write(event, self._form) for event in happened))
+        self.log.append(*(write_event(event, self._form) for event in happened))
         for event in happened:
             self.state = event.applied(self.state)
 
     def _replay(self, rows: Rows) -> None:
         for number, (kind, body) in enumerate(rows, start=2):
             try:
-                event = events.read(kind, body, self._form)
+                event = read_event(kind, body, self._form)
                 event.check(self.state)
                 self.state = event.applied(self.state)
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
@@ -129,7 +133,7 @@ class Record:
         """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
         log = self.log if self.storage is None else open_log(self.storage)
         with nullcontext(log) if log is self.log else closing(log):
-            return [events.read(kind, body, self._form) for kind, body in log.read()]
+            return [read_event(kind, body, self._form) for kind, body in log.read()]
 
 
 def settings_in(rows: Rows, name: str) -> Opened:
@@ -147,3 +151,48 @@ def settings_in(rows: Rows, name: str) -> Opened:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_CAUSE else f"{text[:LONGEST_CAUSE]} ..."
+
+
+class Results:
+    """The trials, the best one, the ledger and the notes of a record."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.record.ledger
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        return deepcopy(dict(self.record.notes))
+
+    @property
+    def trials(self) -> list[Trial]:
+        return [self.record.direction.shown(trial) for trial in self.record.history.trials]
+
+    def trial(self, number: int) -> Trial:
+        trials = self.record.history.trials
+        if not 0 <= number < len(trials):
+            raise UnknownTrial(f"trial {number} was never asked for; there are {len(trials)}")
+        return self.record.direction.shown(trials[number])
+
+    def count(self, *status: Status) -> int:
+        return self.record.history.count(*status)
+
+    @property
+    def best(self) -> Trial:
+        return self.found(self.record.history.incumbent)
+
+    @property
+    def best_value(self) -> float | None:
+        """None before there is one."""
+        best = self.record.history.incumbent
+        return None if best is None else self.record.direction.turned(best.value)
+
+    def found(self, trial: Trial | None) -> Trial:
+        """That trial as it is shown, or an error if there is none."""
+        if trial is None:
+            failed = self.count(Status.FAILED)
+            raise NoTrial(f"no trial has succeeded yet ({failed} failed); each trial keeps its error")
+        return self.record.direction.shown(trial)

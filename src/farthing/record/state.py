@@ -1,17 +1,25 @@
-"""The state of a study: all that follows from its events so far."""
+"""The state of a study, which follows from its events so far, and what an event is: a step from one state to the next.
+
+`Form` and `Event` say how events are written to a file and read from it; the kinds of events are in events.py.
+"""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from farthing.budget import Charges, Ledger
+from farthing.direction import Direction
 from farthing.errors import StorageError
 from farthing.history import History
-from farthing.history.trials import Trials
+from farthing.history.history import Trials
 from farthing.space import Space
 from farthing.trial import EndedBy, Status
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -53,3 +61,50 @@ class State:
         if self.budgeted is None:
             return state
         return state.promised(-self.budgeted.committed, -self.budgeted.running)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the form of events in one file depends on."""
+
+    space: Space
+    direction: Direction
+
+
+class Event(ABC):
+    """Something that happened to a study."""
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Event.kinds[cls.kind] = cls
+
+    @abstractmethod
+    def body(self, form: Form) -> Json:
+        """As JSON."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, body: Json, form: Form) -> Self:
+        """From JSON of any origin; whatever is wrong with it may raise any exception."""
+
+    @abstractmethod
+    def check(self, state: State) -> None:
+        """A ValueError if this cannot have happened at that state."""
+
+    @abstractmethod
+    def applied(self, state: State) -> State:
+        """The state after it."""
+
+
+def write_event(event: Event, form: Form) -> tuple[str, str]:
+    """An event as its kind and JSON text."""
+    return event.kind, json.dumps(event.body(form), separators=(",", ":"))
+
+
+def read_event(kind: str, text: str, form: Form) -> Event:
+    """The event of a kind and a JSON text."""
+    if kind not in Event.kinds:
+        raise ValueError(f"unknown kind of event {kind!r}")
+    return Event.kinds[kind].read(json.loads(text), form)

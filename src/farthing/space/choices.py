@@ -16,8 +16,7 @@ import numpy as np
 
 from farthing.checks import finite, is_number, settle, whole
 from farthing.numerics.arrays import Array
-from farthing.space.equality import same
-from farthing.space.fields import EvenBins, When
+from farthing.space.fields import EvenBins, When, same
 
 SHOWN_OPTIONS = 12  # in a message: enough to see what is meant, and still a few lines
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from farthing.space.choices import Choice, Ordered
-from farthing.space.integer import Integer
-from farthing.space.real import Real
+from farthing.space.numbers import Integer, Real
 
 __all__ = ["Choice", "Discrete", "Integer", "Ordered", "Parameter", "Real"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from farthing.errors import InvalidSpace
 from farthing.space.conditions import Clause
-from farthing.space.equality import same
+from farthing.space.fields import same
 from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 
 

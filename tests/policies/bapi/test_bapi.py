@@ -17,12 +17,11 @@ import farthing as ft
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument, StudyEnded
 from farthing.policies import BAPI, policy_as_json, policy_from_json
-from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
+from farthing.policies.bapi.curves import LinearInSteps, StepCosts, TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
-from farthing.policies.bapi.step_costs import LinearInSteps, StepCosts
 from farthing.policies.candidates import FreshSpace
 from farthing.surrogates.curves import time_kernels
-from farthing.surrogates.curves.mixture import Mixture
+from farthing.surrogates.curves.paths import Mixture
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), width=ft.Integer(8, 256, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 30

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from farthing.surrogates.cost import log_cost
-from farthing.surrogates.cost.combined import Average
+from farthing.surrogates.cost.choice import Average
 
 
 class Normal(log_cost.CostModel):

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from farthing.errors import InvalidArgument
 from farthing.surrogates.cost import flops
 from farthing.surrogates.cost.flops import SHARE_STRENGTH, fit, phi_conv, phi_linear, phi_pool, phi_quad
-from farthing.surrogates.cost.residuals import HUBER, student_spread
+from farthing.surrogates.cost.lines import HUBER, student_spread
 
 
 def test_phi_quad_sums_products_of_neighbouring_layers():

@@ -10,14 +10,18 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.stats import t
 
 from farthing.surrogates.cost import lines
-from farthing.surrogates.cost.lines import BEYOND, LinearCost, fit, fit_sizes, huber
-from farthing.surrogates.cost.residuals import (
+from farthing.surrogates.cost.lines import (
+    BEYOND,
     HUBER,
     KAPPA,
     NOISE_PRIOR,
     NOISE_STRENGTH,
+    RIDGE,
+    LinearCost,
+    fit,
+    fit_sizes,
+    huber,
 )
-from farthing.surrogates.cost.selection import RIDGE
 
 ONES = [np.array([0]), np.array([1]), np.array([2])]
 

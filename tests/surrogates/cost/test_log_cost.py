@@ -10,7 +10,7 @@ from scipy.stats import norm
 from farthing.errors import InvalidArgument
 from farthing.surrogates import gp
 from farthing.surrogates.cost import lines, log_cost
-from farthing.surrogates.cost.combined import Average
+from farthing.surrogates.cost.choice import Average
 from farthing.surrogates.cost.log_cost import CostProcess, LogFeatures, OnLogFeatures, logs
 
 GROUPS = np.array([0, 1, 2, 2, 2, 3])

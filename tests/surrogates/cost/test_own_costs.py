@@ -7,8 +7,8 @@ import pytest
 
 from farthing.surrogates.cost import flops
 from farthing.surrogates.cost.choice import choose
+from farthing.surrogates.cost.lines import KAPPA, NOISE_PRIOR, NOISE_STRENGTH, log_student, residual_scale
 from farthing.surrogates.cost.log_cost import CostModel
-from farthing.surrogates.cost.residuals import KAPPA, NOISE_PRIOR, NOISE_STRENGTH, log_student, residual_scale
 
 PRICES = np.array([3.0, 0.5])
 

@@ -7,12 +7,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm, t
 
-from farthing.surrogates.cost.lines import huber
-from farthing.surrogates.cost.residuals import (
+from farthing.surrogates.cost.lines import (
     HUBER,
     KAPPA,
     NOISE_PRIOR,
     NOISE_STRENGTH,
+    huber,
     huber_weights,
     log_student,
     residual_scale,

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_t
 
-from farthing.surrogates.cost.lines import fit, fit_sizes
-from farthing.surrogates.cost.residuals import (
+from farthing.surrogates.cost.lines import (
     NOISE_PRIOR,
     NOISE_STRENGTH,
+    RIDGE,
+    Evidence,
+    fit,
+    fit_sizes,
 )
-from farthing.surrogates.cost.selection import RIDGE, Evidence
 
 ONES = [np.array([0]), np.array([1]), np.array([2])]
 

@@ -7,9 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from farthing.surrogates.curves import unconstrained
-from farthing.surrogates.curves.likelihood import Loss
-from farthing.surrogates.curves.probes import Probes
-from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.curves.unconstrained import Hyperparameters, Loss, Probes
 from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, state
 
 

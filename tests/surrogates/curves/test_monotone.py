@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from farthing.surrogates.curves import monotone, unconstrained
-from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.monotone import CARRIED, Curves, doubtful
 from farthing.surrogates.curves.paths import VIRTUAL_NOISE, Paths, draw
-from farthing.surrogates.curves.probes import Probes
-from farthing.surrogates.curves.unconstrained import Hyperparameters
-from farthing.surrogates.curves.virtual_slopes import CARRIED, doubtful
+from farthing.surrogates.curves.unconstrained import Hyperparameters, Probes
 from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, state
 
 

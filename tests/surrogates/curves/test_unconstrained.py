@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from farthing.surrogates.curves import unconstrained
-from farthing.surrogates.curves.probes import Probes
+from farthing.surrogates.curves.unconstrained import Probes
 from oracles import dense_gp
 from oracles.falling_curves import T_MAX, every_kernel, hyperparameters, k_t, state
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from farthing.surrogates import gp, likelihood
-from farthing.surrogates.two_fidelity.bounded import MEAN_SD, Loss, Observations, best_theta
-from farthing.surrogates.two_fidelity.processes import GaussianGP, process
+from farthing.surrogates import gp
+from farthing.surrogates.two_fidelity.bounded import MEAN_SD, GaussianGP, Loss, Observations, best_theta, process
 from oracles import dense_gp
 
 INF = np.inf
@@ -44,7 +43,7 @@ def dense_covariance(case: Observations, theta: np.ndarray, kernel: str) -> np.n
 def priors(theta: np.ndarray, bounded: bool) -> float:
     """Scales, noise, variance (less its constant) and, between bounds, the mean."""
     scales = ((theta[:2] - np.sqrt(2.0) - np.log(2.0) / 2.0) ** 2).sum() / 6.0
-    noise = (theta[2] - likelihood.LOG_NOISE_MEAN) ** 2 / (2.0 * likelihood.LOG_NOISE_SD**2)
+    noise = (theta[2] - gp.LOG_NOISE_MEAN) ** 2 / (2.0 * gp.LOG_NOISE_SD**2)
     variance = 0.5 * (theta[4] + np.exp(-theta[4]))
     return float(scales + noise + variance + bounded * theta[3] ** 2 / (2.0 * MEAN_SD**2))
 
@@ -126,7 +125,7 @@ def test_without_bounds_the_loss_is_that_of_a_plain_process():
     """The same value as in `gp`, but for the constant its closed form leaves out."""
     case = data(rho=0.0)
     z = dense_gp.standardised(case.y)
-    ours, theirs = Loss(replace(case, y=z)), likelihood.Loss(case.X, z, case.groups, 2)
+    ours, theirs = Loss(replace(case, y=z)), gp.Loss(case.X, z, case.groups, 2)
     thetas = [np.array([0.2, -0.5, -6.0]), np.array([1.0, 0.3, -2.0]), np.array([-1.0, 2.0, 0.5])]
     gaps = [ours(theta)[0] - theirs(theta)[0] for theta in thetas]
     assert gaps == pytest.approx([gaps[0]] * 3, abs=1e-9)

@@ -19,14 +19,12 @@ from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h
-from farthing.policies.bapi.curves import TrainingCurves
-from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
+from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
-from farthing.surrogates.curves.mixture import Mixture
-from farthing.surrogates.curves.paths import Paths
+from farthing.surrogates.curves.paths import Mixture, Paths
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
 

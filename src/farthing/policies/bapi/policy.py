@@ -29,9 +29,8 @@ import numpy as np
 from farthing.budget import Ledger
 from farthing.checks import number, one_of, switch, whole_number
 from farthing.history import History, TrackedTrial
-from farthing.policies.bapi.curves import CurvePoints, TrainingCurves
+from farthing.policies.bapi.curves import CurvePoints, StepCostModel, TrainingCurves
 from farthing.policies.bapi.planner import Planner
-from farthing.policies.bapi.step_costs import StepCostModel
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import next_of_design

@@ -21,9 +21,7 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.level_costs import LevelCosts
-from farthing.policies.bopt.training_run import TrainingRun, ValueIs
-from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, TwoLevels
+from farthing.policies.bopt.two_levels import BiasKind, LevelCosts, SurrogateKind, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model

@@ -36,8 +36,7 @@ from farthing.history import History, TrackedTrial
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt import stopping
 from farthing.policies.bopt.next_run import Aim, NextRun, Width
-from farthing.policies.bopt.training_run import ValueIs
-from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind
+from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, ValueIs
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Decision, Proposal, Status

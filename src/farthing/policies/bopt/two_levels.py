@@ -1,6 +1,10 @@
 """What runs at two levels of training say together: one scale, and the joint surrogate of both levels.
 
 Symbols: y_e the value when the fast period of a training ended, y_c that of the complete training.
+
+A trial seen at two levels of training: at the end of its fast period, and at the end of its complete training.
+
+What the two levels of training cost: to the end of the fast period, and from there to the end.
 """
 
 from __future__ import annotations
@@ -12,13 +16,84 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from farthing.history import units
+from farthing.history import TrackedTrial, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.training_run import TrainingRun, ValueIs
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
 from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.cost.log_cost import CostModel
+from farthing.trial import Status
+
+ValueIs: TypeAlias = Literal["best", "last"]  # the value at a level: the best that was reported so far, or the last
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A trial at its two levels of training."""
+
+    trial: TrackedTrial
+    fast: float  # y_e
+    complete: float | None  # y_c
+    fast_cost: float | None
+    complete_cost: float | None  # of the rest, after the fast period
+
+    @classmethod
+    def of(cls, trial: TrackedTrial, step: int | None, value_is: ValueIs) -> TrainingRun | None:
+        """From the step at which its fast period ended; None while that lasts. A trial that is complete without a
+        report counts for both levels."""
+        if trial.status is Status.COMPLETE and not len(trial.curve) and trial.value is not None:
+            return cls(trial, trial.value, trial.value, trial.cost, None)
+        if step is None or step > len(trial.curve):
+            return None
+        ended = trial.status in (Status.COMPLETE, Status.STOPPED)
+        values, costs = np.array(trial.curve.values), [cost or 0.0 for cost in trial.curve.costs]
+        value_of = np.min if value_is == "best" else _last
+        known = any(cost is not None for cost in trial.curve.costs)
+        return cls(
+            trial, float(value_of(values[:step])), float(value_of(values)) if ended else None,
+            sum(costs[:step]) if known else None, sum(costs[step:]) if known and ended else None,
+        )  # fmt: skip
+
+
+def _last(values: Array) -> float:
+    return float(values[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCosts:
+    """What new and paused runs will cost, from the runs so far."""
+
+    runs: Sequence[TrainingRun]
+    max_steps: int | None
+
+    def of_new(self) -> float:
+        """What a new configuration costs to the end of its fast period: the median so far."""
+        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
+        return float(np.median(known)) if known else 0.0
+
+    def of_new_and_complete(self) -> float:
+        """What a new configuration costs to the end of complete training."""
+        return self.of_new() * (1.0 + (self.rest_ratio or 0.0))
+
+    def of_rest(self, run: TrainingRun) -> float:
+        """What a paused run costs from where it can be resumed to the end: the steps that are trained again, and the
+        rest by the ratio of the levels' costs, or by its own cost per step while there is no such ratio."""
+        trial, max_steps = run.trial, self.max_steps
+        costs = [cost or 0.0 for cost in trial.curve.costs]
+        if run.fast_cost is None or max_steps is None:
+            return 0.0
+        again = sum(costs[trial.kept_step :])
+        if self.rest_ratio is not None:
+            spent = sum(costs) - run.fast_cost
+            return again + max(self.rest_ratio * run.fast_cost - spent, 0.0)
+        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
+
+    @cached_property
+    def rest_ratio(self) -> float | None:
+        """Cost of training after the fast period, divided by the cost of the fast period."""
+        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
+        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
+
 
 SurrogateKind: TypeAlias = Literal["tgp", "dgp"]
 BiasKind: TypeAlias = Literal["truncated", "lognormal"]

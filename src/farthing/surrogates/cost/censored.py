@@ -26,7 +26,7 @@ import numpy as np
 from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.truncated import interval_moments
 from farthing.surrogates.cost import lines
-from farthing.surrogates.cost.residuals import NOISE_PRIOR
+from farthing.surrogates.cost.lines import NOISE_PRIOR
 
 AS_LONG_AGAIN = float(np.log(2.0))  # an evaluation cut short with nothing to compare it with takes twice as long
 ITERATIONS, TOLERANCE = 20, 0.01  # of log cost: far below the accuracy of a line

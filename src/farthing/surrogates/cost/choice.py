@@ -21,21 +21,167 @@ average has
     mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
 
 `refits` says when each process is fitted again. `state` holds all that the next call needs to continue from here.
+
+Cost models made of others: an average of several, and a prior with a correction.
+
+When the processes on log cost are fitted again, so that their cost grows slowly with the data.
+
+From LONE_PROCESS_FROM observations on, the average of `choice` holds one process, the heaviest at the last contest:
+every prediction pays for each. Contests among all are held when the data have grown by 10 %; in between the scores of
+the others stay as they were. Hyperparameters are searched for again when the data have grown by 10 %, those of the
+heaviest process by 2 %, and from several starts when they have doubled. In between a process takes in new observations
+with the hyperparameters it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates.cost.combined import Average, Corrected
+from farthing.surrogates import gp
+from farthing.surrogates.cost import log_cost
 from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
 from farthing.surrogates.cost.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
-from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, Refits
+
+
+@dataclass(frozen=True, eq=False)
+class Average(CostModel):
+    """A weighted mixture of models, represented by its mean and variance."""
+
+    models: tuple[CostModel, ...]
+    weights: Array  # (k,), sum 1
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f)."""
+        means, variances = (np.array(part) for part in zip(*(model.predict(X) for model in self.models), strict=True))
+        mean = self.weights @ means
+        return mean, self.weights @ (variances + (means - mean) ** 2)
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        parts = zip(*(model.predict_with_gradient(X) for model in self.models), strict=True)
+        means, variances, mean_slopes, variance_slopes = (np.array(part) for part in parts)  # (k, m) and (k, m, f)
+        w, mean = self.weights, self.weights @ means
+        apart = means - mean
+        slope = np.tensordot(w, mean_slopes, 1)
+        spread = np.tensordot(w, variance_slopes + 2.0 * apart[:, :, None] * mean_slopes, 1)  # sum w apart = 0
+        return mean, w @ (variances + apart**2), slope, spread
+
+    def mean_at(self, X: Array) -> Array:
+        return np.asarray(self.weights @ np.array([model.mean_at(X) for model in self.models]))
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        parts = zip(*(model.mean_with_gradient(X) for model in self.models), strict=True)
+        means, slopes = (np.array(part) for part in parts)
+        return self.weights @ means, np.tensordot(self.weights, slopes, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected(CostModel):
+    """A prior mean, and a model of how the observations differ from it."""
+
+    prior: CostModel
+    correction: CostModel
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at X (m, f): only the correction is uncertain."""
+        mean, variance = self.correction.predict(X)
+        return self.prior.mean_at(X) + mean, variance
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        mean, variance, mean_slope, variance_slope = self.correction.predict_with_gradient(X)
+        prior, prior_slope = self.prior.mean_with_gradient(X)
+        return prior + mean, variance, prior_slope + mean_slope, variance_slope
+
+    def mean_at(self, X: Array) -> Array:
+        return self.prior.mean_at(X) + self.correction.mean_at(X)
+
+    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
+        prior, prior_slope = self.prior.mean_with_gradient(X)
+        mean, slope = self.correction.mean_with_gradient(X)
+        return prior + mean, prior_slope + slope
+
+
+PROCESSES = ("gp", "gp-lv", "gp-selected")
+PROCESSES_FROM = 8  # observations: with fewer, a process is often far too sure of itself
+SELECTED = 3  # parameters of gp-selected
+LONE_PROCESS_FROM = 50  # observations: from here on a process is expensive enough to keep only one
+GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0  # of the data, as described above
+
+
+@dataclass(frozen=True, eq=False)
+class Refits:
+    """Which processes compete, and their fits: from stored hyperparameters, searched for again when that is due."""
+
+    Z: Array
+    b: Array
+    groups: Ints
+    line: LinearCost
+    stored: Mapping[str, Any]
+
+    def competing(self) -> tuple[str, ...]:
+        n, leader = len(self.b), self.stored.get("leader")
+        if n < PROCESSES_FROM:
+            return ()
+        if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
+            few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
+            return tuple(name for name in PROCESSES if not (few and name == "gp-selected"))
+        return (leader,)
+
+    def process(self, name: str) -> CostProcess:
+        last, due, selected = self._last(name), self._due(name), self._selected(name)
+        warm = None
+        if last is not None and last["selected"] == selected:
+            warm = gp.Hyperparameters.from_json(last["hyperparameters"])
+            if len(self.b) < COLD_GROWTH * warm.cold_at:
+                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own cold start, which comes earlier
+        trend = self.line if name == "gp-lv" else None
+        return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
+
+    def state(
+        self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
+    ) -> dict[str, Any]:
+        """JSON for the next call. Processes that did not compete keep what was stored."""
+        contest = len(processes) > 1
+        return {
+            "n": len(self.b),
+            "leader": leader,
+            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
+            "scores": {**self.stored.get("scores", {}), **scores},
+            "processes": {
+                **self.stored.get("processes", {}),
+                **{name: self._stored_fit(name, process) for name, process in processes.items()},
+            },
+        }
+
+    def _stored_fit(self, name: str, process: CostProcess) -> dict[str, Any]:
+        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
+        warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
+        cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
+        at = n if last is None or self._due(name) else last["at"]
+        hyperparameters = replace(found, cold_at=cold_at).as_json()
+        return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
+
+    def _last(self, name: str) -> dict[str, Any] | None:
+        remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
+        return remembered
+
+    def _due(self, name: str) -> bool:
+        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
+        return last is None or len(self.b) >= growth * last["at"]
+
+    def _selected(self, name: str) -> list[int] | None:
+        """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
+        if name != "gp-selected":
+            return None
+        last = self._last(name)
+        return list(self.line.selected[:SELECTED]) if last is None or self._due(name) else last["selected"]
+
 
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and the n from which it falls as 1 / n
 PROCESS_SHARES = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior, where the lines together have 1

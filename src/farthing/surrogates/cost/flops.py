@@ -39,8 +39,7 @@ from scipy.special import exprel
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.linalg import cholesky, forward
-from farthing.surrogates.cost.log_cost import logs
-from farthing.surrogates.cost.residuals import (
+from farthing.surrogates.cost.lines import (
     NOISE_STRENGTH,
     deleted_square,
     huber_weights,
@@ -48,6 +47,7 @@ from farthing.surrogates.cost.residuals import (
     residual_scale,
     student_spread,
 )
+from farthing.surrogates.cost.log_cost import logs
 
 SHARE_STRENGTH = 1e-3  # small: it only decides where the data do not
 ITERATIONS, TOLERANCE = 30, 1e-6  # relative change of the scale

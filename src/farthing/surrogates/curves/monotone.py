@@ -2,6 +2,8 @@
 
 `unconstrained` is the process over configurations and time, `virtual_slopes` chooses where it must be made to fall, and
 `paths` draws the slopes there. This module fits all three and predicts.
+
+Which slopes of the observed runs must be held at or below 0, because the data alone leave them in doubt.
 """
 
 from __future__ import annotations
@@ -10,13 +12,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates.curves import unconstrained
+from farthing.surrogates.curves import time_kernels, unconstrained
 from farthing.surrogates.curves.paths import Paths, draw
 from farthing.surrogates.curves.time_kernels import TimeKernel
-from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters
-from farthing.surrogates.curves.virtual_slopes import doubtful
+from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters, Probes
+
+CARRIED = 24  # most slopes of observed runs that are held: with the curves asked for, MOST_VIRTUAL of `paths`
+DOUBT = 0.01  # a slope less likely than this to have the wrong sign needs no constraint
+CONSIDERED = 4  # times as many doubtful slopes are compared with each other as are carried
+ALIKE = 0.98  # correlation given the observations from which one of two slopes is left out
+
+
+def doubtful(gp: CurveGP, most: int = CARRIED) -> Probes:
+    """The slopes of runs that may have the wrong sign without the constraint, the most doubtful first.
+
+    Agrell adds them one by one where the constraint most likely fails. Here all are judged at once. A slope that a more
+    doubtful one nearly determines is left out: it would add little and make the draws harder.
+    """
+    slopes = Probes.slopes(gp.runs[0], time_kernels.virtual_times(gp.hyperparameters.kernel, gp.phi))
+    mean, variance = gp.moments(slopes)
+    wrong = ndtr(mean / np.sqrt(variance))
+    worst = np.argsort(-wrong, kind="stable")[: CONSIDERED * most]
+    considered = slopes[worst[wrong[worst] > DOUBT]]
+    V = gp.whitened(considered)[1]
+    K = gp.prior(considered, considered) - V.T @ V
+    K /= np.sqrt(np.outer(np.diag(K), np.diag(K)))
+    chosen: list[int] = []
+    for i in range(len(considered)):
+        if len(chosen) < most and np.all(K[i, chosen] < ALIKE):
+            chosen.append(i)
+    return considered[np.array(chosen, dtype=np.intp)]
+
 
 SAMPLES = 256  # joint draws of the slopes: predictions average over them
 

@@ -18,6 +18,8 @@ continues where the draws ended. Its slopes follow one by one, each from its nor
 it, cut at 0. The probability of the part that is kept multiplies the weight of the draw, which makes the weighted draws
 those of F and Q together. The uniform numbers of the sequence are made once per fit, so predictions are smooth in x and
 the same in every call: a mixture of S normals of one variance.
+
+Predictions as mixtures of normals, one for each draw of the slopes that are known to be negative.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
 from farthing.numerics import tilting
@@ -33,10 +36,40 @@ from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.linalg import cholesky, forward
 from farthing.numerics.truncated import interval
 from farthing.surrogates.curves import time_kernels
-from farthing.surrogates.curves.mixture import Mixture
-from farthing.surrogates.curves.probes import Probes, different_rows
-from farthing.surrogates.curves.unconstrained import CurveGP
+from farthing.surrogates.curves.unconstrained import CurveGP, Probes, different_rows
 from farthing.surrogates.gp import TINY_VARIANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """S normals of one variance for each of p probes: weights (S, p), means (S, p), variance (p,)."""
+
+    weights: Array
+    means: Array
+    variance: Array
+
+    def moments(self) -> tuple[Array, Array]:
+        """Mean (p,) and variance (p,) of the whole."""
+        mean = np.einsum("ij,ij->j", self.weights, self.means)
+        spread = self.means - mean
+        return mean, self.variance + np.einsum("ij,ij,ij->j", self.weights, spread, spread)
+
+    def quantiles(self, share: float) -> Array:
+        """The values (p,) below which a share of the probability lies, by bisection."""
+        reach = 10.0 * np.sqrt(self.variance)
+        low, high = self.means.min(axis=0) - reach, self.means.max(axis=0) + reach
+        sd = np.sqrt(self.variance)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            below = np.einsum("ij,ij->j", self.weights, ndtr((middle - self.means) / sd)) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(0.5 * (low + high))
+
+    @property
+    def effective(self) -> Array:
+        """The effective number of draws (p,): how many of equal weight would say as much."""
+        return np.asarray(1.0 / np.einsum("ij,ij->j", self.weights, self.weights))
+
 
 MOST_VIRTUAL = 40  # slopes that joint draws hold at once: acceptance falls with their number
 LEAST_EFFECTIVE = 1 / 16  # of the draws: with less left by the weights, a curve's slopes are drawn with the others

@@ -15,11 +15,10 @@ from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates import gp
 from farthing.surrogates.fitting import grouped, is_cold, number_of_groups
 from farthing.surrogates.gp import GP
-from farthing.surrogates.two_fidelity.bounded import Loss, Observations, best_theta
+from farthing.surrogates.two_fidelity.bounded import Kernel, Loss, Observations, best_theta, process
 from farthing.surrogates.two_fidelity.joint import Joint
 from farthing.surrogates.two_fidelity.model import BiasLaw, Hyperparameters, TwoFidelity
 from farthing.surrogates.two_fidelity.paired import FREE, Bounds, PairedRuns, learned_bounds, log_bias, spread
-from farthing.surrogates.two_fidelity.processes import Kernel, process
 
 Learned = Literal["learned"]
 

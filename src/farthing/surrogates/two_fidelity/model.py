@@ -33,9 +33,9 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.truncated import Moments, interval_moments
 from farthing.surrogates import gp
 from farthing.surrogates.gp import GP
+from farthing.surrogates.two_fidelity.bounded import Kernel
 from farthing.surrogates.two_fidelity.joint import Joint, Pair
 from farthing.surrogates.two_fidelity.paired import FREE, Bounds, keys, sign_of
-from farthing.surrogates.two_fidelity.processes import Kernel
 
 BiasLaw = Literal["truncated", "lognormal"]
 

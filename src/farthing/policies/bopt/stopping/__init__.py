@@ -32,9 +32,7 @@ from numpy.typing import ArrayLike
 
 from farthing.checks import refuse
 from farthing.errors import InvalidArgument
-from farthing.policies.bopt.stopping.complete_training import Converged, Loss, Rises
-from farthing.policies.bopt.stopping.fast_period import Elbow, Progress, Quotient, Share
-from farthing.policies.bopt.stopping.rule import Rule
+from farthing.policies.bopt.stopping.rules import Converged, Elbow, Loss, Progress, Quotient, Rises, Rule, Share
 
 __all__ = [
     "BY_NAME",
