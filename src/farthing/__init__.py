@@ -25,9 +25,9 @@ logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless
 __version__ = "0.1.0"
 
 __all__ = [
-    "Budget", "Choice", "CostPrior", "Curve", "Decision", "EndedBy", "FarthingSearchCV", "Front", "Integer", "Ledger", "Ordered",
-    "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops", "policies",
-    "tune",
+    "Budget", "Choice", "CostPrior", "Curve", "Decision", "EndedBy", "FarthingSearchCV", "Front", "Integer", "Ledger",
+    "Ordered", "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops",
+    "policies", "tune",
 ]  # fmt: skip
 
 _HOMES = {

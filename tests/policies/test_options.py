@@ -118,7 +118,7 @@ def test_a_study_file_holds_options_that_came_from_numpy(tmp_path):
     [
         ({"name": "zzz"}, "'zzz' is not a policy of Farthing"),
         ({"initial": 3}, "None is not a policy of Farthing"),
-        ({"name": "cei", "later": 1}, "cei has no option 'later'"),
+        ({"name": "cei", "later": 1}, "'cei' cannot have these options: .*later"),
         ({"name": "cei", "tradeoff": 7}, "cei: tradeoff: expected a number from 0 to 1, got 7"),
         (
             {"name": "bopt", "ends": {"name": "share", "later": 1}},
@@ -131,8 +131,10 @@ def test_a_study_file_holds_options_that_came_from_numpy(tmp_path):
     ],
 )
 def test_a_stored_policy_that_makes_no_sense_is_refused(stored, message):
-    with pytest.raises(InvalidArgument, match=message):
+    """A ValueError, as of all that a file of any origin may hold; an InvalidArgument, if only the name is unknown."""
+    with pytest.raises(ValueError, match=message) as refused:
         policy_from_json(stored)
+    assert isinstance(refused.value, InvalidArgument) == ("not a policy" in message)
 
 
 @pytest.mark.parametrize("rule", [{"name": "share", "share": 0.25}, stopping.Share(share=np.float64(0.25))])

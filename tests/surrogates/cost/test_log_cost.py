@@ -117,8 +117,8 @@ def test_leaving_one_out_is_conditioning_without_it(name):
 
 def test_leaving_one_out_refits_the_line_too(monkeypatch):
     """At the Huber weights and hyperparameters of the whole fit; the costs seen bend no mean here."""
-    monkeypatch.setattr("farthing.surrogates.cost.residuals.HUBER", 1e9)
-    monkeypatch.setattr("farthing.surrogates.cost.residuals.KAPPA", 1.0)
+    monkeypatch.setattr("farthing.surrogates.cost.lines.HUBER", 1e9)
+    monkeypatch.setattr("farthing.surrogates.cost.lines.KAPPA", 1.0)
     monkeypatch.setattr(lines.LinearCost, "_bend", lambda self, mean: (mean, np.ones_like(mean)))
     Z, b = drawn()
     owned = [np.flatnonzero(np.equal(GROUPS, j)) for j in range(4)]
