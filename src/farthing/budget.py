@@ -13,15 +13,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from numbers import Real
 from typing import ClassVar
 
+from farthing.checks import number, refuse, settle
 from farthing.errors import InvalidBudget
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 
 ACCOUNTS = ("evaluation", "retrained", "failed", "killed", "interrupted", "optimiser")
-ACCEPTED = 'accepted: "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
+ACCEPTED = (
+    'text with a unit, such as "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
+)
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(days?|hours?|minutes?|min|seconds?|sec|d|h|m|s)\s*)")
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
@@ -64,12 +66,11 @@ class Budget:
             amount = getattr(self, f.name)
             if amount is None:
                 continue
-            if not _is_amount(amount):
-                raise InvalidBudget(f"Budget: {f.name} must be a finite number above 0, got {amount!r}")
+            checked = number(f"Budget: {f.name}", amount, above=0.0, error=InvalidBudget)
             if not isinstance(amount, int | float):
-                object.__setattr__(self, f.name, amount.item() if hasattr(amount, "item") else float(amount))
+                settle(self, **{f.name: amount.item() if hasattr(amount, "item") else checked})
         if self.evaluations is not None and self.evaluations != int(self.evaluations):
-            raise InvalidBudget(f"Budget: evaluations must be a whole number, got {self.evaluations!r}")
+            refuse("Budget: evaluations", "a whole number", self.evaluations, InvalidBudget)
         if not self.limits:
             raise InvalidBudget(f"Budget: nothing is limited; set at least one of {', '.join(self._limit_names())}")
 
@@ -81,7 +82,7 @@ class Budget:
         if isinstance(budget, timedelta):
             return cls(seconds=budget.total_seconds())
         if not isinstance(budget, str):
-            raise InvalidBudget(f"budget: {budget!r} has no unit; {ACCEPTED}")
+            refuse("budget", ACCEPTED, budget, InvalidBudget)
         limits: dict[str, float] = {}
         for part in budget.split(","):
             unit, amount = _parse(part, budget)
@@ -127,16 +128,6 @@ class Budget:
         return f"Budget({', '.join(f'{name}={amount!r}' for name, amount in self.as_json().items())})"
 
 
-def _is_amount(amount: object) -> bool:
-    """Whether something is a number above 0 that a float can hold."""
-    if isinstance(amount, bool) or not isinstance(amount, Real):
-        return False
-    try:
-        return 0.0 < float(amount) < math.inf
-    except OverflowError:
-        return False
-
-
 def _parse(part: str, whole: str) -> tuple[str, float]:
     """Unit and amount of one limit."""
     text = part.strip().lower()
@@ -147,9 +138,9 @@ def _parse(part: str, whole: str) -> tuple[str, float]:
         if unit is not None:
             return unit, float(match[1])
     pieces = _DURATION.findall(text)
-    if pieces and not _DURATION.sub("", text).strip():
-        return "seconds", sum(float(number) * _SECONDS[unit[0]] for number, unit in pieces)
-    raise InvalidBudget(f"budget: cannot read {whole!r}; {ACCEPTED}")
+    if not pieces or _DURATION.sub("", text).strip():
+        refuse("budget", ACCEPTED, whole, InvalidBudget)
+    return "seconds", sum(float(amount) * _SECONDS[unit[0]] for amount, unit in pieces)
 
 
 def amount_text(unit: str, amount: float) -> str:

@@ -73,11 +73,11 @@ SENSELESS = [
     (["train.py:objective", "--task", "rows"], "expected NAME=VALUE, such as rows=1000, got 'rows'"),
     (["train.py:objective", "--quick"], "No such option '--quick'"),
     (["train.py:objective", "--storage", "no/where.db"], "no/where.db: the folder no does not exist"),
-    (["train.py:objective", "--budget", "soon"], "budget: cannot read 'soon'"),
+    (["train.py:objective", "--budget", "soon"], "budget: expected text with a unit, such as"),
     (["train.py:objective", "--budget", "cost=x"], "budget: expected one of cost, usd"),
     (["train.py:objective", "--budget", "speed=3"], "budget: expected one of cost, usd"),
     (["train.py:objective", "--budget", "3s, seconds=4"], "budget: seconds is given twice in '3s, seconds=4'"),
-    (["train.py:objective", "--budget", ""], "budget: cannot read ''"),
+    (["train.py:objective", "--budget", ""], "budget: expected text with a unit, such as"),
 ]  # fmt: skip
 ALL_OF_THEM = """
 import contextlib, io, json, sys

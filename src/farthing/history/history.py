@@ -1,9 +1,7 @@
-"""History: an immutable view of all trials, and the arrays the models see.
+"""History: an immutable view of all trials as policies and runners see them, and the arrays the models see.
 
 Symbols: U (n, p) unit coordinates, y (n,) values to minimise, c (n,) costs. Growing returns a new History in O(log n);
 trials of the past are shared, not copied.
-
-Trials as policies and runners see them, by number, and what is asked of them at every event, kept up to date.
 
 A study of ten thousand trials looks at its running ones, its best one and its taken configurations twenty thousand
 times. `Trials` is a value: `with_trial` returns a new one in O(log n), and the old one stays as it was.

@@ -1,10 +1,8 @@
-"""The record of a study: its event log, and the state that follows from it.
+"""The record of a study: its event log, the state that follows from it, and what a user sees of it.
 
 The state is the fold of the events. `write` puts events into the log and only then lets the state grow by them, so that
 what memory knows is always on disk; `replayed` is the same fold over the events that were read from a file.
-
-What a study has found, as its user sees it: in the user's own sign, whether the study runs here or only its file is
-read.
+`Results` shows it in the user's own sign, whether the study runs here or only its file is read.
 """
 
 from __future__ import annotations

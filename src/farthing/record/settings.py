@@ -40,7 +40,10 @@ def _stored_start(space: Space, start: Any) -> tuple[dict[str, Any], ...]:
         checks.refuse("start", "a list of configs", start)
     distinct: dict[Any, dict[str, Any]] = {}
     for given in start:
-        config = space.validate(given)
+        try:
+            config = space.validate(given)
+        except InvalidConfig as error:
+            raise InvalidConfig(f"start: {error}") from None
         if not space.allows(config):
             raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
         distinct.setdefault(space.key(config), space.store_config(config))

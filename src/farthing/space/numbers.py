@@ -1,6 +1,5 @@
-"""A real number between two bounds, and how a unit coordinate is turned into one and back without loss.
-
-Whole numbers between two bounds, evenly spaced or on a log scale.
+"""Parameters that are numbers between two bounds: `Real`, whose unit coordinate is turned into a value and back without
+loss, and `Integer`, evenly spaced or on a log scale.
 """
 
 from __future__ import annotations

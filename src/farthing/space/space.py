@@ -1,10 +1,8 @@
-"""The search space: parameters by name, and what must not be proposed.
+"""The search space: parameters by name, configurations and their place in the unit cube, and what must not be proposed.
 
 `parameters` translate one value, `conditions` say which parameters are active, `cube` works on many points at once and
-shows them to models, `configurations` translates between configurations and points, `serialization` writes the space
-as JSON, `foreign` reads the spaces of other libraries. Here all of it is one object.
-
-Configurations by name, and their place in the unit cube.
+shows them to models, `serialization` writes the space as JSON, `foreign` reads the spaces of other libraries. Here all
+of it is one object.
 
 p   number of parameters; unit coordinates are u (p,) or U (n, p) in [0, 1], one per parameter
 key one hashable tuple per configuration: the float of a `Real`, the index of the level of the others, None where

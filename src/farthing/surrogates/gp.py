@@ -8,15 +8,11 @@ Symbols and shapes
     K      (n, n)  k(X / l) + eta I;  L its lower Cholesky factor
     alpha  (n,)    K^-1 (y - mean)
 
-Mean and signal variance have closed forms given theta = (log l, log eta), which minimises the loss of `likelihood`;
-`fitting` has the search for it.
-
-The loss whose minimum gives a Gaussian process its hyperparameters: minus the log marginal likelihood, and priors.
-
-Symbols and shapes as in `gp`. Given (l, eta) the mean is the generalised least-squares estimate 1'K^-1 y / 1'K^-1 1 and
-the signal variance (q + nu) / (n + nu) with q = (y - mean)' alpha. That is the maximum of the likelihood under a weak
-inverse-gamma prior centred on the variance of the outputs and worth nu = 1 observation, so that one point or equal
-outputs still give a positive variance. What remains is minimised over theta = (log l, log eta):
+The loss is minus the log marginal likelihood, and priors. Given (l, eta) the mean is the generalised least-squares
+estimate 1'K^-1 y / 1'K^-1 1 and the signal variance (q + nu) / (n + nu) with q = (y - mean)' alpha. That is the maximum
+of the likelihood under a weak inverse-gamma prior centred on the variance of the outputs and worth nu = 1 observation,
+so that one point or equal outputs still give a positive variance. What remains is minimised over theta = (log l, log
+eta) by `fitting`:
 
     loss = (n + nu) / 2 log(q + nu) + log|K| / 2 + priors of log l (see `fitting`) and log eta
     dloss/dtheta = tr(K^-1 dK) / 2 - c alpha' dK alpha / 2 + prior,     c = (n + nu) / (q + nu)

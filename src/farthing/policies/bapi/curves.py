@@ -1,8 +1,6 @@
-"""Training curves of a study as a model sees them.
+"""Training curves of a study as a model sees them, and what one more training step costs.
 
 Symbols: t_max steps of a complete training; y the running best of the values reported, warped (surrogates/outputs.py).
-
-What one more training step costs, for BAPI.
 """
 
 from __future__ import annotations

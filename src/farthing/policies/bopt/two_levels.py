@@ -1,10 +1,6 @@
-"""What runs at two levels of training say together: one scale, and the joint surrogate of both levels.
+"""Trials at two levels of training, and what they say together: one scale, the joint surrogate, and the costs of both.
 
 Symbols: y_e the value when the fast period of a training ended, y_c that of the complete training.
-
-A trial seen at two levels of training: at the end of its fast period, and at the end of its complete training.
-
-What the two levels of training cost: to the end of the fast period, and from there to the end.
 """
 
 from __future__ import annotations

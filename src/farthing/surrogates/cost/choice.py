@@ -20,17 +20,13 @@ average has
 
     mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
 
-`refits` says when each process is fitted again. `state` holds all that the next call needs to continue from here.
+`state` holds all that the next call needs to continue from here.
 
-Cost models made of others: an average of several, and a prior with a correction.
-
-When the processes on log cost are fitted again, so that their cost grows slowly with the data.
-
-From LONE_PROCESS_FROM observations on, the average of `choice` holds one process, the heaviest at the last contest:
-every prediction pays for each. Contests among all are held when the data have grown by 10 %; in between the scores of
-the others stay as they were. Hyperparameters are searched for again when the data have grown by 10 %, those of the
-heaviest process by 2 %, and from several starts when they have doubled. In between a process takes in new observations
-with the hyperparameters it has.
+Processes are fitted again so that their cost grows slowly with the data. From LONE_PROCESS_FROM observations on, the
+average holds one process, the heaviest at the last contest: every prediction pays for each. Contests among all are held
+when the data have grown by 10 %; in between the scores of the others stay as they were. Hyperparameters are searched
+for again when the data have grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have
+doubled. In between a process takes in new observations with the hyperparameters it has.
 """
 
 from __future__ import annotations

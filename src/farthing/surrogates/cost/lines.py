@@ -7,7 +7,8 @@ Symbols and shapes
     v      (n,)    Huber weights, min(1, k / |r_i / s|) for residuals r
     w, s^2         weights of the columns and variance of the residuals
 
-    b_i = intercept + (z_i - centre) . w + s e_i,   w | s ~ N(0, s^2 / RIDGE),   s^2 as in `residuals`,
+    b_i = intercept + (z_i - centre) . w + s e_i,   w | s ~ N(0, s^2 / RIDGE),
+    s^2 ~ inverse gamma worth NOISE_STRENGTH observations of standard deviation NOISE_PRIOR,
     the intercept with a flat prior, or one worth k observations of 0
 
 so a parameter moves log cost by about NOISE_PRIOR / sqrt(RIDGE) across its range, in either direction, until the data
@@ -17,9 +18,9 @@ say otherwise: two points give little more than their geometric mean. Given v ev
     s^2 = (NOISE_STRENGTH NOISE_PRIOR^2 + Q / kappa) / (NOISE_STRENGTH + n - 1),   kappa = 2 Phi(k) - 1 = E[psi(e) e]
 
 and v and s follow in turn: iteratively reweighted least squares, whose fixed point minimises
-sum_i rho(r_i; k s) + RIDGE |w|^2 / 2 with Huber's rho.
+sum_i rho(r_i; k s) + RIDGE |w|^2 / 2 with Huber's rho. Kappa makes s consistent for normal residuals.
 
-`selection` chooses the parameters. Leaving observation i out, with u_i = 1 / sum v + z_i' A^-1 z_i and h_i = v_i u_i,
+Leaving observation i out, with u_i = 1 / sum v + z_i' A^-1 z_i and h_i = v_i u_i,
 has a closed form too (v fixed):
 
     r_i^-i = r_i / (1 - h_i),   u_i^-i = u_i / (1 - h_i),   Q^-i = Q - v_i r_i^2 / (1 - h_i)
@@ -29,20 +30,8 @@ and noise, and a leverage that grows away from the data. `predict` gives the var
 of one new evaluation. Beyond the observed log costs the mean bends: it exceeds them by less than one range plus 3 s,
 and stays monotone.
 
-Residuals of log cost: robust weights, a scale with a prior, and the law of a new observation.
-
-Symbols and shapes (those of `lines`)
-    r (n,) residuals;  s their scale;  v (n,) Huber weights, min(1, k / |r_i / s|);  u (n,) leverages
-    s^2 ~ inverse gamma worth NOISE_STRENGTH observations of standard deviation NOISE_PRIOR
-    s^2 = (NOISE_STRENGTH NOISE_PRIOR^2 + Q / kappa) / (NOISE_STRENGTH + n - 1),   kappa = 2 Phi(k) - 1 = E[psi(e) e]
-
-Q is the penalised sum of weighted squares; kappa makes s consistent for normal residuals. A new observation follows
-Student's t with NOISE_STRENGTH + n - 1 degrees of freedom and squared scale s^2 (1 + u).
-
-Which parameters a linear model of log cost needs: greedy forward selection by evidence.
-
-Symbols and shapes (those of `lines`). The log evidence of a set S of parameters with q columns, up to what all sets
-share, is that of
+Parameters are chosen by greedy forward selection. The evidence of a set S of parameters with q columns is, up to what
+all sets share,
 
     RIDGE^(q/2) |A|^(-1/2) (NOISE_STRENGTH NOISE_PRIOR^2 + Q)^(-(NOISE_STRENGTH + n - 1) / 2),
 

@@ -1,9 +1,8 @@
 """A Gaussian process over training curves that only fall (Agrell 2019; BAPI, section 3.3 and appendix A).
 
-`unconstrained` is the process over configurations and time, `virtual_slopes` chooses where it must be made to fall, and
-`paths` draws the slopes there. This module fits all three and predicts.
-
-Which slopes of the observed runs must be held at or below 0, because the data alone leave them in doubt.
+`unconstrained` is the process over configurations and time, and `paths` draws slopes that are at most 0. This module
+chooses which slopes of the observed runs must be held there, because the data alone leave them in doubt, fits and
+predicts.
 """
 
 from __future__ import annotations

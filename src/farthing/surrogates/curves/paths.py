@@ -18,8 +18,6 @@ continues where the draws ended. Its slopes follow one by one, each from its nor
 it, cut at 0. The probability of the part that is kept multiplies the weight of the draw, which makes the weighted draws
 those of F and Q together. The uniform numbers of the sequence are made once per fit, so predictions are smooth in x and
 the same in every call: a mixture of S normals of one variance.
-
-Predictions as mixtures of normals, one for each draw of the slopes that are known to be negative.
 """
 
 from __future__ import annotations

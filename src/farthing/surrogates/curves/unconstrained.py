@@ -8,18 +8,13 @@ Symbols and shapes
     K      (n, n)  K_x(X, X) * K_t(t, t) + eta I, Matern-5/2 times a kernel over time;  L its lower Cholesky factor
     alpha  (n,)    K^-1 (y - mean)
 
-Mean and signal variance are in closed form as in `likelihood`; theta = (log l, log eta, phi) minimises the loss of
-`curves.likelihood`. Every prediction is the mean and covariance of probes: values and slopes of curves at given times.
-
-Places where a training curve is looked at, and the different configurations among many rows.
-
-The loss that a process over training curves minimises, and its gradient.
-
-Symbols and shapes (those of `unconstrained` keep their meaning)
     R      (m, f)  the different configurations;  tau (u,) the different times
-    theta = (log l, log eta, phi), phi the parameters of the kernel over time
+
+Every prediction is the mean and covariance of probes: values and slopes of curves at given times. Mean and signal
+variance are in closed form as in `gp`; theta = (log l, log eta, phi), phi the parameters of the kernel over time,
+minimises
     loss  = (n + nu) / 2 log(q + nu) + log|K| / 2 + priors,        dloss/dtheta = sum(W * dK) / 2 + prior,
-    W     = K^-1 - c alpha alpha'            with q, nu and c as in `likelihood`
+    W     = K^-1 - c alpha alpha'            with q, nu and c as in `gp`
 
 Sums over W are taken per pair of configurations, W * K_t, and per pair of times, W * K_x, before they meet the
 derivatives: kernels and derivatives are computed for m configurations and u times only, not for n^2 pairs.
@@ -105,7 +100,7 @@ def different_rows(X: Array) -> tuple[Array, Ints]:
     return rows[first], of
 
 
-LOG_NOISE_MEAN, LOG_NOISE_SD = -6.0, 1.0  # a validation curve is never free of noise, so narrower than in `likelihood`
+LOG_NOISE_MEAN, LOG_NOISE_SD = -6.0, 1.0  # a validation curve is never free of noise, so narrower than in `gp`
 LOG_NOISE_BOUNDS = (float(np.log(1e-3)), float(np.log(1.0)))
 
 
@@ -161,7 +156,7 @@ class Loss:
         return float(value + prior), gradient + prior_gradient
 
     def _by_scales(self, scaled: Array, decay: Array, W: Array) -> Array:
-        """d loss / d log l (g,): W * K_t summed over each pair of runs, then as in `likelihood`."""
+        """d loss / d log l (g,): W * K_t summed over each pair of runs, then as in `gp`."""
         self.K_t *= W
         pairs = np.add.reduceat(np.add.reduceat(self.K_t, self.first, axis=0), self.first, axis=1)  # (m, m)
         weights = 0.5 * (pairs + pairs.T) * decay

@@ -8,17 +8,15 @@ Symbols and shapes (those of `gp` keep their meaning)
     k, b1, b2        the first k rows of d lie in [b1, b2];  Z = P(b1 <= d_1..k <= b2) under N(mu, C)
 
 BOPT-HPO, Lemma 1, Eq. (3.5): the density of d is that of N(mu, C) divided by Z (Z does not depend on rho, because the
-box moves with rho low). The loss is minus its logarithm, and the priors of `likelihood`,
+box moves with rho low). The loss is minus its logarithm, and the priors of `gp`,
 
     loss = log|C| / 2 + (d - mu)' C^-1 (d - mu) / 2 + log Z + nu (log s2 + 1 / s2) / 2 + priors of l, eta (and mu)
     dloss = tr(G dC) - 1'alpha dmu + dlog Z / dmu dmu + ...,    G = (C^-1 - alpha alpha') / 2 + dlog Z / dC
 
-with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `likelihood`: theta is
+with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `gp`: theta is
 (log l, log eta). Otherwise theta is (log l, log eta, mu, log s2), and only rho has a closed form, cut to where d stays
 in its bounds. The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so there mu has
 a prior: Normal(0, 2) in units of the spread.
-
-The kernels of both fidelities, and a process with all its parts given.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 BOPT-HPO (Yang, Deng, Zhu, section 1 and Figure 1) trains to two levels. Eighty-percent training stops "immediately
 after the fast-improving period ends", found as "the elbow point of the loss curve [...] via some stopping criteria
-(Prechelt, 2012)": the rules of `fast_period.py`. Complete training continues "until a pre-given convergence criterion
-is met": the rules of `complete_training.py`. docs/levels.md compares them on real curves.
+(Prechelt, 2012)": `elbow`, `progress`, `quotient`, `share`. Complete training continues "until a pre-given convergence
+criterion is met": `converged`, `loss`, `rises`. docs/levels.md compares them on real curves.
 
 Symbols; steps count from 1, and what is said of step t is computed from the steps up to t alone:
     k             number of steps seen

@@ -1,8 +1,7 @@
-"""Rules for the end of the fast-improving period: `elbow`, `progress`, `quotient`, `share`.
+"""Stopping rules: functions of the curve so far that say where a period of training ended.
 
-What a stopping rule is: a function of the curve so far that says where a period of training ended.
-
-Rules for the end of complete training: `converged`, `loss`, `rises`.
+For the fast-improving period `elbow`, `progress`, `quotient` and `share`; for complete training `converged`, `loss` and
+`rises`.
 """
 
 from __future__ import annotations
