@@ -17,10 +17,19 @@ from typing import ClassVar
 
 from farthing.checks import number, refuse, settle
 from farthing.errors import InvalidBudget
+from farthing.trial import Status
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 
 ACCOUNTS = ("evaluation", "retrained", "failed", "killed", "interrupted", "optimiser")
+ACCOUNT_OF = {  # where a trial's cost goes
+    Status.COMPLETE: "evaluation",
+    Status.PAUSED: "evaluation",
+    Status.STOPPED: "evaluation",
+    Status.FAILED: "failed",
+    Status.KILLED: "killed",
+    Status.INTERRUPTED: "interrupted",
+}
 ACCEPTED = (
     'text with a unit, such as "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
 )

@@ -1,7 +1,7 @@
 """A session of a study: what comes next, and what becomes of a trial after each of its steps.
 
-`ask`, `report` and `tell` of a study and its runners all go through here; what happens goes to the record. Values come
-in the user's own sign and are turned here.
+`ask`, `report` and `tell` of a study and its runners all go through here: trials are proposed, charged and recorded.
+Values come in the user's own sign and are sent through `Direction`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from farthing.budget import Charges, Ledger, amount_text
+from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
 from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History
@@ -22,15 +22,6 @@ from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
 from farthing.record.record import Record, Results
 from farthing.space import Space
 from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
-
-ACCOUNT_OF = {  # where a trial's cost goes
-    Status.COMPLETE: "evaluation",
-    Status.PAUSED: "evaluation",
-    Status.STOPPED: "evaluation",
-    Status.FAILED: "failed",
-    Status.KILLED: "killed",
-    Status.INTERRUPTED: "interrupted",
-}
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,

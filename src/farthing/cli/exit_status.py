@@ -34,7 +34,7 @@ Exit status:
 
 
 @dataclass
-class Settings:
+class GlobalOptions:
     """Options of the whole program."""
 
     debug: bool = False
@@ -42,35 +42,35 @@ class Settings:
 
 def call(group: click.Group, arguments: Sequence[str] | None) -> int:
     """Run the program, and return its exit status."""
-    settings = Settings()
+    options = GlobalOptions()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            result = group.main(arguments, prog_name="farthing", obj=settings, standalone_mode=False)
+            result = group.main(arguments, prog_name="farthing", obj=options, standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
-        return _fail("interrupted", INTERRUPTED, settings)
+        return _fail("interrupted", INTERRUPTED, options)
     except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED, settings)
+        return _fail("interrupted", INTERRUPTED, options)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
-        return _fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code, settings)
+        return _fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code, options)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python flushes when it exits goes nowhere
         return FAILURE
     except errors.FarthingError as error:
         status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), FAILURE)
-        return _fail(str(error), status, settings)
+        return _fail(str(error), status, options)
     except (ImportError, OSError) as error:
-        return _fail(str(error), FAILURE, settings)
+        return _fail(str(error), FAILURE, options)
     except Exception as error:
-        return _fail(f"unexpected {type(error).__name__}: {error} (run with --debug to see where)", FAILURE, settings)
+        return _fail(f"unexpected {type(error).__name__}: {error} (run with --debug to see where)", FAILURE, options)
 
 
-def _fail(message: str, status: int, settings: Settings) -> int:
-    if settings.debug:
+def _fail(message: str, status: int, options: GlobalOptions) -> int:
+    if options.debug:
         traceback.print_exc()
     text = "\n  ".join(message.strip().splitlines())
     sys.stderr.write(f"farthing: error: {text}\n")

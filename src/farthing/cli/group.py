@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import click
 
 import farthing
-from farthing.cli.exit_status import EXIT_CODES, Settings
+from farthing.cli.exit_status import EXIT_CODES, GlobalOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    context.ensure_object(Settings).debug |= value
+    context.ensure_object(GlobalOptions).debug |= value
 
 
 DEBUG = click.option(

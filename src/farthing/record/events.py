@@ -18,8 +18,8 @@ from typing import Any, Self
 from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import plain
 from farthing.history.history import TrackedTrial
-from farthing.record import stored
-from farthing.record.state import Event, Form, State
+from farthing.record import stored_checks as stored
+from farthing.record.state import Encoding, Event, State
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
@@ -27,8 +27,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Opened(Event):
-    """The first event: all that a study is made of except its budget. It is in its file's form, for there is no other
-    before the space is known."""
+    """The first event: all that a study is made of except its budget. It is as the file holds it: the encoding of the
+    others depends on it."""
 
     kind = "opened"
 
@@ -41,14 +41,14 @@ class Opened(Event):
     cost: Json = field(default_factory=dict)  # what is known of cost in advance: CostKnowledge
     max_steps: int | None = None
 
-    def body(self, form: Form | None = None) -> Json:
+    def body(self, encoding: Encoding | None = None) -> Json:
         return {
             "space": self.space, "policy": self.policy, "seed": self.seed, "maximize": self.maximize,
             "start": list(self.start), "stop_at": self.stop_at, "cost": self.cost, "max_steps": self.max_steps,
         }  # fmt: skip
 
     @classmethod
-    def read(cls, body: Json, form: Form | None = None) -> Self:
+    def read(cls, body: Json, encoding: Encoding | None = None) -> Self:
         opened = cls(**{**body, "start": tuple(body["start"])})
         opened._check_types()
         return opened
@@ -84,11 +84,11 @@ class Budgeted(Event):
 
     budget: Budget
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         return {"budget": self.budget.as_json()}
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(Budget.from_json(body["budget"]))
 
     def check(self, state: State) -> None:
@@ -113,12 +113,12 @@ class Asked(Event):
     ledger: Mapping[str, Any]
     charges: Charges = field(default_factory=dict)
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         proposal = self.proposal
         return {
             "ask": self.ask,
             "trial": proposal.trial,
-            "config": form.space.store_config(proposal.config),
+            "config": encoding.space.store_config(proposal.config),
             "predicted_cost": proposal.predicted_cost,
             "reason": proposal.reason,
             "fits": dict(proposal.fits),
@@ -129,10 +129,10 @@ class Asked(Event):
         }
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         proposal = Proposal(
-            body["trial"], form.space.load_config(body["config"]), body["predicted_cost"], body["reason"], body["fits"],
-            body.get("start_step", 0), body.get("until_step"),
+            body["trial"], encoding.space.load_config(body["config"]), body["predicted_cost"], body["reason"],
+            body["fits"], body.get("start_step", 0), body.get("until_step"),
         )  # fmt: skip
         return cls(body["ask"], proposal, body["ledger"], body["charges"])
 
@@ -183,8 +183,8 @@ class Reported(Event):
     report: Report
     charges: Charges = field(default_factory=dict)
 
-    def body(self, form: Form) -> Json:
-        report, turned = self.report, form.direction.turned
+    def body(self, encoding: Encoding) -> Json:
+        report, turned = self.report, encoding.direction.turned
         return {
             "trial": self.trial,
             "value": turned(report.value),
@@ -196,8 +196,8 @@ class Reported(Event):
         }
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
-        turned = form.direction.turned
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        turned = encoding.direction.turned
         report = Report(
             turned(body["value"]), body["cost"], turned(body["train_value"]), body["saved"], body["attributes"]
         )  # fmt: skip
@@ -235,11 +235,11 @@ class Dropped(Event):
     trial: int
     kept_step: int = 0  # of the checkpoint
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         return {"trial": self.trial, "kept_step": self.kept_step}
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["trial"], body["kept_step"])
 
     def check(self, state: State) -> None:
@@ -261,13 +261,13 @@ class Ended(Event):
     outcome: Outcome
     charges: Charges = field(default_factory=dict)
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         outcome = self.outcome
         return {
             "trial": self.trial,
             "status": outcome.status.value,
             "ended_by": outcome.ended_by,
-            "value": form.direction.turned(outcome.value),
+            "value": encoding.direction.turned(outcome.value),
             "cost": outcome.cost,
             "error": outcome.error,
             "attributes": plain(outcome.attributes),
@@ -275,11 +275,11 @@ class Ended(Event):
         }
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         status, error = Status(body["status"]), body["error"]
         ended_by = EndedBy(body["ended_by"]) if "ended_by" in body else _ended_by_in_old_files(status, error)
         outcome = Outcome(
-            status, form.direction.turned(body["value"]), body["cost"], error, body["attributes"], ended_by
+            status, encoding.direction.turned(body["value"]), body["cost"], error, body["attributes"], ended_by
         )  # fmt: skip
         return cls(body["trial"], outcome, body["charges"])
 
@@ -321,11 +321,11 @@ class Charged(Event):
 
     charges: Charges
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         return {"charges": self.charges}
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["charges"])
 
     def check(self, state: State) -> None:
@@ -343,11 +343,11 @@ class Noted(Event):
 
     notes: Json
 
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         return {"notes": plain(self.notes)}
 
     @classmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["notes"])
 
     def check(self, state: State) -> None:

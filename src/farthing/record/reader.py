@@ -84,7 +84,7 @@ def _is_there(pid: int) -> bool:
     return True
 
 
-class Unseen:
+class OptionPlaceholder:
     """Stands for an option that a file can only describe."""
 
     def __init__(self, text: str) -> None:
@@ -113,5 +113,5 @@ def _with_stand_ins(stored: Any) -> Any:
     if not isinstance(stored, dict):
         return stored
     if "repr" in stored:
-        return Unseen(str(stored["repr"]))
+        return OptionPlaceholder(str(stored["repr"]))
     return {kind: _with_stand_ins(content) for kind, content in stored.items()}

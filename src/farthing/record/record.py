@@ -20,7 +20,7 @@ from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.events import Asked, Budgeted, Noted, Opened
 from farthing.record.lock import exclusive
-from farthing.record.state import Event, Form, State, read_event, write_event
+from farthing.record.state import Encoding, Event, State, read_event, write_event
 from farthing.record.storage import EventLog, MemoryLog, open_log
 from farthing.space import Space
 from farthing.trial import Status, Trial
@@ -36,7 +36,7 @@ class Record:
     def __init__(self, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> None:
         self.log, self.settings, self.space = log, settings, space
         self.direction = Direction(settings.maximize)
-        self._form = Form(space, self.direction)
+        self._encoding = Encoding(space, self.direction)
         self._first = State(space, History(settings.seed, cost_knowledge=knowledge, max_steps=settings.max_steps))
         self.state = self._first
 
@@ -95,14 +95,14 @@ class Record:
 
     def write(self, *happened: Event) -> None:
         """On disk first, all of them or none, then in memory."""
-        self.log.append(*(write_event(event, self._form) for event in happened))
+        self.log.append(*(write_event(event, self._encoding) for event in happened))
         for event in happened:
             self.state = event.applied(self.state)
 
     def _replay(self, rows: Rows) -> None:
         for number, (kind, body) in enumerate(rows, start=2):
             try:
-                event = read_event(kind, body, self._form)
+                event = read_event(kind, body, self._encoding)
                 event.check(self.state)
                 self.state = event.applied(self.state)
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
@@ -131,7 +131,7 @@ class Record:
         """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
         log = self.log if self.storage is None else open_log(self.storage)
         with nullcontext(log) if log is self.log else closing(log):
-            return [read_event(kind, body, self._form) for kind, body in log.read()]
+            return [read_event(kind, body, self._encoding) for kind, body in log.read()]
 
 
 def settings_in(rows: Rows, name: str) -> Opened:

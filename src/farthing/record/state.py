@@ -1,6 +1,6 @@
 """The state of a study, which follows from its events so far, and what an event is: a step from one state to the next.
 
-`Form` and `Event` say how events are written to a file and read from it; the kinds of events are in events.py.
+`Encoding` and `Event` say how events are written to a file and read from it; the kinds of events are in events.py.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class State:
 
 
 @dataclass(frozen=True)
-class Form:
-    """What the form of events in one file depends on."""
+class Encoding:
+    """What the JSON of events in one file depends on: options are stored by index, values in the user's sign."""
 
     space: Space
     direction: Direction
@@ -81,12 +81,12 @@ class Event(ABC):
         Event.kinds[cls.kind] = cls
 
     @abstractmethod
-    def body(self, form: Form) -> Json:
+    def body(self, encoding: Encoding) -> Json:
         """As JSON."""
 
     @classmethod
     @abstractmethod
-    def read(cls, body: Json, form: Form) -> Self:
+    def read(cls, body: Json, encoding: Encoding) -> Self:
         """From JSON of any origin; whatever is wrong with it may raise any exception."""
 
     @abstractmethod
@@ -98,13 +98,13 @@ class Event(ABC):
         """The state after it."""
 
 
-def write_event(event: Event, form: Form) -> tuple[str, str]:
+def write_event(event: Event, encoding: Encoding) -> tuple[str, str]:
     """An event as its kind and JSON text."""
-    return event.kind, json.dumps(event.body(form), separators=(",", ":"))
+    return event.kind, json.dumps(event.body(encoding), separators=(",", ":"))
 
 
-def read_event(kind: str, text: str, form: Form) -> Event:
+def read_event(kind: str, text: str, encoding: Encoding) -> Event:
     """The event of a kind and a JSON text."""
     if kind not in Event.kinds:
         raise ValueError(f"unknown kind of event {kind!r}")
-    return Event.kinds[kind].read(json.loads(text), form)
+    return Event.kinds[kind].read(json.loads(text), encoding)

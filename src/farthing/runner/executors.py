@@ -24,7 +24,7 @@ from farthing.trial import Config, Objective, Outcome
 logger = logging.getLogger("farthing")
 
 
-class Happened(NamedTuple):
+class TrialAnswer(NamedTuple):
     """An answer, and whose."""
 
     trial: int
@@ -73,7 +73,7 @@ class Executor(Protocol):
     def close(self, trials: Collection[int], seconds: float) -> None:
         """End evaluations that wait after a step, or have ended; those that wait have `seconds` to clean up."""
 
-    def wait(self, seconds: float | None) -> list[Happened]:
+    def wait(self, seconds: float | None) -> list[TrialAnswer]:
         """What happened next, nothing if that takes longer or a signal came. A paused evaluation may die."""
         ...
 
@@ -116,14 +116,14 @@ class InProcess:
     def step(self, trial: int) -> None:
         self._next = trial, lambda: self._stepped(*self._steps[trial])
 
-    def wait(self, seconds: float | None) -> list[Happened]:
+    def wait(self, seconds: float | None) -> list[TrialAnswer]:
         if self._next is None:
             return []
         (trial, action), self._next = self._next, None
         began = time.perf_counter()
         with self._interrupts.raised_at_once():
             answer = action()
-        return [Happened(trial, Answer(answer.kind, answer.outcome, time.perf_counter() - began))]
+        return [TrialAnswer(trial, Answer(answer.kind, answer.outcome, time.perf_counter() - began))]
 
     def _begun(self, run: Run, config: Config) -> Answer:
         with inside(run):

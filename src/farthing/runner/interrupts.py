@@ -4,7 +4,7 @@ Python raises KeyboardInterrupt between any two instructions, even between writi
 applying it in memory. So while a study runs, signals are only noted. What happens then depends on where evaluations
 run. In this process, a signal is raised at once if it arrives inside the objective. With worker processes, the first
 Ctrl-C lets running evaluations finish and the second kills them. SIGTERM, which clusters send before they take a
-machine away, leaves them only a few seconds.
+machine away, leaves them only a few seconds: enforcement.py ends them, and loop.py ends the run.
 """
 
 from __future__ import annotations

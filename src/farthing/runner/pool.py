@@ -8,7 +8,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
 
-from farthing.runner.executors import Assignment, Happened, warn_of_closing
+from farthing.runner.executors import Assignment, TrialAnswer, warn_of_closing
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind, Begin, Close, Step
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
@@ -127,14 +127,14 @@ class ProcessPool:
         assert process.left is not None
         process.send(Step(process.left()))
 
-    def wait(self, seconds: float | None) -> list[Happened]:
+    def wait(self, seconds: float | None) -> list[TrialAnswer]:
         trials = {process: trial for trial, process in self._assigned.items()}
         happened = []
         for process, answer in self._answers([*trials, *self._idle], seconds):
             if process not in trials:
                 self._take_idle_answer(process, answer)
                 continue
-            happened.append(Happened(trials[process], answer))
+            happened.append(TrialAnswer(trials[process], answer))
             if answer.kind is AnswerKind.YIELDED:
                 self._keep_spares(1)  # if it is paused it keeps its process, and another evaluation needs one
         return happened

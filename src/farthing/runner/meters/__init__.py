@@ -9,7 +9,8 @@ A meter measures one unit of `Budget` (protocol.py). Each kind has a module of i
 
 `timed.py` turns a function of wall-clock seconds into a meter. `choosing.py` decides which meter a run uses.
 
-To add a meter, write a module with a class that follows `Meter`, and add its name to `NAMED` in choosing.py.
+To add a meter, write a module with a class that follows `Meter`, and add its name to `NAMED` in choosing.py. A unit
+that budgets do not know yet is added to `Budget` first (budget.py: a field, `UNITS` and its name in texts).
 """
 
 from farthing.runner.meters.choosing import Gauges as Gauges
