@@ -236,7 +236,7 @@ class TestFailures:
             ({}, {}, InvalidSpace, "at least one parameter"),
             ([{"C": [1]}], {}, InvalidArgument, "param_distributions: expected a dict from names to parameters"),
             ({"C": uniform(0, 1)}, {"budget": "soon"}, InvalidBudget, "soon"),
-            ({"C": uniform(0, 1)}, {"budget": 5}, InvalidBudget, "no unit"),
+            ({"C": uniform(0, 1)}, {"budget": 5}, InvalidBudget, "text with a unit"),
             ({"C": uniform(0, 1)}, {"iterative": "maybe"}, InvalidArgument, "iterative: expected one of 'auto', True"),
             ({"C": uniform(0, 1)}, {"iterative": 1}, InvalidArgument, "iterative: expected"),
             (

@@ -1,8 +1,7 @@
 """Points that fill the unit cube evenly: scrambled Sobol sequences.
 
-Making a scrambled sequence takes milliseconds, longer than a whole suggestion should. So one scrambled net per
-dimension is made once, and each draw adds a random digital shift (an exclusive or of the binary digits, Owen 1998),
-which keeps the net's structure and makes every point uniform in the cube.
+One scrambled net per dimension is made once, and each draw adds a random digital shift (an exclusive or of the binary
+digits, Owen 1998), which keeps the net's structure and makes every point uniform in the cube.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farthing.numerics.arrays import Array
+from farthing.numerics.sobol import Unsigned, scrambled_net
 
 BITS = 30  # of each coordinate, SciPy's default
 NET_SEED = 20_231_031  # any fixed number: the shift of each draw is what is random
@@ -20,11 +19,8 @@ LARGEST_DIMENSION = 21_201  # of the direction numbers SciPy ships
 
 
 @lru_cache(maxsize=32)
-def _net(log2_count: int, dimension: int) -> NDArray[np.uint32]:
-    from scipy.stats.qmc import Sobol  # slow to import, and needed once
-
-    points = Sobol(dimension, scramble=True, bits=BITS, rng=np.random.default_rng(NET_SEED)).random_base2(log2_count)
-    net: NDArray[np.uint32] = (points * 2.0**BITS).astype(np.uint32)
+def _net(log2_count: int, dimension: int) -> Unsigned:
+    net = scrambled_net(log2_count, dimension, BITS, NET_SEED)
     net.flags.writeable = False
     return net
 

@@ -29,10 +29,12 @@ from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import backward
 from farthing.numerics.normal import LOG_SQRT_2PI
+from farthing.numerics.sobol import scrambled_net
 
 Limits = Array | float
 
 NET_SEED = 19_920_601  # any fixed number: the net must be the same in every call
+NET_BITS = 30  # of each coordinate, SciPy's default
 NET_BLOCK = 32  # nets are made, and cached, for multiples of this many dimensions
 FAR = -35.0  # left of it, Phi leaves the range of a float and its logarithm is used instead
 LEAST = 1e-300  # a positive float, so that there is a logarithm
@@ -115,10 +117,8 @@ def net(count: int, dimension: int) -> Array:
 
 @lru_cache(maxsize=8)
 def _whole_net(count: int, dimension: int) -> Array:
-    from scipy.stats.qmc import Sobol  # slow to import, and needed once
-
-    drawn = Sobol(dimension, scramble=True, bits=30, rng=np.random.default_rng(NET_SEED)).random(count)
-    points = np.asfortranarray(drawn + 2.0**-31)  # genz_points reads columns
+    net = scrambled_net(count.bit_length() - 1, dimension, NET_BITS, NET_SEED)
+    points = np.asfortranarray(net * 2.0**-NET_BITS + 2.0 ** -(NET_BITS + 1))  # genz_points reads columns
     points.flags.writeable = False
     return points
 
