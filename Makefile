@@ -44,7 +44,7 @@ demo: .venv/demo.stamp
 	$(BIN)/python -m farthing.problems.demo
 
 test: check
-	$(BIN)/python -m pytest -n $$(($$(nproc 2>/dev/null || echo 2) + 1))  # one more than cores: many tests wait
+	$(BIN)/python -m pytest -n $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist worksteal  # many tests wait
 
 check: .venv/test.stamp
 	$(BIN)/ruff check
