@@ -113,7 +113,7 @@ class Session:
         return [_once_more(trial) for trial in self.history.cut_short[:n]]
 
     def _decide_late(self) -> None:
-        """Of trials that were cut short right after a step, before it was decided what becomes of them: decide now."""
+        """Decide what becomes of trials that were cut short right after a step, before that was decided."""
         for trial in self.history.cut_short:
             if not trial.undecided:
                 continue

@@ -46,16 +46,16 @@ class Study:
     space      where to search
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
     policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
-    seed       a whole number makes proposals repeatable; None draws one
+    seed       a whole number that makes proposals repeatable; None draws one
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first
     stop_at    a value good enough to end the study
-    max_steps  of an iterative learner, how many a complete training has; None takes it from the first one
-    known_cost     f(config), what an evaluation costs in the budget's unit, where that is known: no cost is modelled
-    cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): a model
-                   of cost as prices times these joins the others
+    max_steps  the number of steps of a complete training; None takes it from the first one that ends
+    known_cost     f(config), the cost of an evaluation in the budget's unit, if you know it: then no cost is modelled
+    cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): one more
+                   cost model is a sum of these, each times a price
     cost_prior     a CostPrior: what evaluations cost in earlier studies of the same space
-    task           a dict that describes the data (rows, columns, classes), for priors made of this study and used by it
+    task           a dict that describes the data (rows, columns, classes), for cost priors
 
     >>> import farthing as ft
     >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", seed=0)
@@ -110,8 +110,8 @@ class Study:
     ) -> Study:
         """The study in a file, as it was; `budget` is the new total.
 
-        All else comes from the file. Pass again what a file cannot hold: options that are not plain values, a `forbid`
-        function, a policy of your own, `known_cost` and `cost_features`.
+        Everything else comes from the file. Pass again what a file cannot hold: options that are not plain values, a
+        `forbid` function, a policy of your own, `known_cost` and `cost_features`.
         """
         if not Path(path).is_file():
             raise StorageError(f"{path}: there is no such study file")
@@ -139,17 +139,17 @@ class Study:
 
     @property
     def space(self) -> Space:
-        """Where it searches."""
+        """The search space."""
         return self._session.space
 
     @property
     def policy(self) -> Policy:
-        """What proposes."""
+        """The policy that proposes."""
         return self._session.policy
 
     @property
     def seed(self) -> int:
-        """What makes its proposals repeatable."""
+        """The seed that makes its proposals repeatable."""
         return self._session.seed
 
     @property
@@ -191,10 +191,10 @@ class Study:
         failed: str | None = None,
         **attributes: Any,
     ) -> Trial:
-        """How an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
+        """Say how an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
 
-        A value that is not a finite number is a failure with that reason. Only what you tell is charged. After reports
-        no value is needed: the best of them is the value, and `cost` is what was not reported yet.
+        A value that is not a finite number makes a failed trial. Only the cost you give is charged. After reports no
+        value is needed: the best one reported is the value, and `cost` is what was not reported yet.
         """
         number = trial_number("tell", proposal)
         trial = self._history.running_trial(number)
@@ -209,18 +209,18 @@ class Study:
         return self.trial(number)
 
     def _spent(self, cost: float | None) -> dict[str, float]:
-        """With your own loop only what you tell is charged."""
+        """In your own loop only the costs you give are charged."""
         return {} if cost is None else {self.ledger.unit: cost}
 
     def report(
         self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
         saved: bool = False, **attributes: Any,
     ) -> Decision:  # fmt: skip
-        """One step of training: its value and what it cost since the last report; whether to go on.
+        """Report one step of training: its value, and its cost since the last report. Returns what to do next.
 
-        CONTINUE trains on. PAUSE keeps the model until `ask` gives the trial again, with `start_step` where it stopped.
-        STOP ends the trial: it is complete, or not worth more. After both there is nothing to tell. `saved` says that
-        the model can be had again as it is after this step, also by another process.
+        CONTINUE: train the next step. PAUSE: keep the model until `ask` returns the trial again, with `start_step`
+        where it was paused. STOP: the trial has ended, because it is complete or not worth more. After PAUSE and STOP
+        do not call `tell`. `saved` says that a checkpoint of this step exists, which another process can read too.
 
         >>> import farthing as ft
         >>> study = ft.Study(ft.Space(rate=ft.Real(0, 1)), ft.Budget(cost=100), policy="ei", seed=0, max_steps=3)
@@ -250,17 +250,17 @@ class Study:
     ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself.
 
-        workers        how many evaluations advance side by side
-        isolate        True runs each in a process that can be killed, False in this one; None isolates where time or
-                       money is limited and the objective can be shipped to another process
-        trial_seconds  how long a trial may take; it is killed there
-        trial_memory   how much memory a trial may hold ("2GB"); it is killed there
-        paused_limit   how many paused iterative learners may stay alive; the worst of more is let go, and has to start
-                       again from its checkpoint, or from the beginning
+        workers        number of evaluations that run in parallel
+        isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
+                       money is limited and the objective can be sent to another process
+        trial_seconds  the longest a trial may take; then it is killed
+        trial_memory   the most memory a trial may hold ("2GB"); then it is killed
+        paused_limit   the number of paused learners that may stay alive; beyond that limit the worst one is closed, and
+                       continues from its checkpoint or from the beginning
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
         progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
-        callbacks      each called as callback(study, trial) after a trial ended or was paused; `study.stop()` ends the
-                       run there
+        callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
+                       `study.stop()` to end the run
         """
         began = time.perf_counter()
         options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
@@ -268,7 +268,7 @@ class Study:
         return self
 
     def stop(self) -> None:
-        """End the run after what is being evaluated; nothing more is begun."""
+        """End the run after the evaluations that are running; no new one begins."""
         self._session.stop_requested = True
 
     @property
@@ -276,7 +276,7 @@ class Study:
         """Why there will be no more proposals, or None."""
         return self._session.ended
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> Ledger:
@@ -289,7 +289,7 @@ class Study:
         return self._session.results.notes
 
     def note(self, **notes: Any) -> None:
-        """Keep something in the study's file for whoever goes on with it, as JSON; it replaces what was noted before.
+        """Keep something in the study's file for whoever continues it, as JSON; it replaces earlier notes.
 
         >>> import farthing as ft
         >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations")

@@ -267,7 +267,7 @@ class SQLiteLog:
 
 
 def _may_write(path: Path) -> bool:
-    """SQLite writes into the file and makes others beside it."""
+    """SQLite writes to the file and creates others next to it."""
     return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
 
 
@@ -282,7 +282,7 @@ def open_log(storage: str | PathLike[str] | None) -> EventLog:
 
 
 def salvage(path: str | PathLike[str], new: str | PathLike[str], *, events: int | None = None) -> int:
-    """Write the events of a damaged study file that are whole, or the first so many, to a new file; how many it holds.
+    """Copy the readable events of a damaged study file, at most the first `events`, to a new file; returns how many.
 
     The damaged file is left as it is.
     """

@@ -99,14 +99,14 @@ class _Loop:
 
     def run(self) -> None:
         try:
-            while self._turns():
+            while self._turn():
                 pass
         except BaseException:
             self._abandon()
             raise
 
-    def _turns(self) -> bool:
-        """One turn: give out work, wait, take in what came of it; False when there is nothing more to do."""
+    def _turn(self) -> bool:
+        """Start evaluations, wait, record what came of them; False when there is nothing more to do."""
         self._give_out()
         if not self.active:
             return False
@@ -126,7 +126,7 @@ class _Loop:
     # -- giving out --------------------------------------------------------------------------------------------------
 
     def _give_out(self) -> None:
-        """As long as somebody is free. Only while nothing is running can one afford to wait for that."""
+        """Start evaluations while there is room. Only while nothing is running can we afford to wait for room."""
         while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
             patience = 0.0 if self.active else self.enforcement.seconds_left
             if self.refused is self.session.history or not self.executor.has_room(patience) or self._is_too_late():
@@ -201,7 +201,7 @@ class _Loop:
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
-                self._told_to_end(number, seconds)
+                self._terminated(number, seconds)
             case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if outcome is None or outcome.value is None:
@@ -231,9 +231,9 @@ class _Loop:
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
-    def _told_to_end(self, number: int, seconds: float) -> None:
-        """If not by us, then perhaps by the one who tells us too: schedulers of clusters signal all processes of a
-        job, in any order."""
+    def _terminated(self, number: int, seconds: float) -> None:
+        """A worker got SIGTERM. If not from us, then perhaps from whoever signals us too: schedulers of clusters signal
+        all processes of a job, in any order."""
         if self.active[number].doom is None and not self.interrupts.terminated:
             time.sleep(MOMENT)
         if self.active[number].doom is None and self.interrupts.terminated:
@@ -295,7 +295,7 @@ class _Loop:
     def _spent(
         self, active: Active, seconds: float, reported: float | None
     ) -> tuple[dict[str, float], float | None]:  # fmt: skip
-        """What an action of so many seconds spent, and its cost in the budget's unit: as the objective reported it, or
+        """What an action that took `seconds` spent, and its cost in the budget's unit: as the objective reported it, or
         as measured. Wall-clock seconds are those that passed, however many evaluations they served."""
         ledger, waited = self.session.ledger, self.clock.waited()
         own = waited if not self.executor.can_kill else seconds
