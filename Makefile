@@ -7,13 +7,14 @@ BIN := .venv/bin
 EXPERIMENTS := latency quality asks blackbox batches failures bapi bopt-synthetic bopt-curves bopt-toy levels \
 	extrapolation cost-models cost-transfer sklearn runner throughput
 
-.PHONY: help demo test check format clean $(addprefix bench-,$(EXPERIMENTS))
+.PHONY: help demo test check format house clean $(addprefix bench-,$(EXPERIMENTS))
 
 help:
 	@echo "make demo     tune a scikit-learn model under a 30-second budget"
 	@echo "make test     run all checks and tests"
 	@echo "make check    run ruff and mypy, and check the directions of imports"
 	@echo "make format   let ruff rewrite the code"
+	@echo "make house    sizes of files and functions, import cycles, and how far one ask and tell walks"
 	@echo "make clean    remove the environments"
 	@echo
 	@echo "Experiments. Each writes a page of docs/; with QUICK=1 it takes minutes and only prints."
@@ -51,6 +52,9 @@ check: .venv/test.stamp
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_imports.py
+
+house: .venv/demo.stamp
+	$(BIN)/python checks/house.py
 
 format: .venv/test.stamp
 	$(BIN)/ruff check --fix

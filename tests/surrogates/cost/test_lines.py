@@ -23,24 +23,12 @@ from farthing.surrogates.cost.lines import (
     huber,
 )
 
-ONES = [np.array([0]), np.array([1]), np.array([2])]
-
-
-def drawn(n: int = 30, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
-    """Three parameters, the first two of them matter; some residuals are far out."""
-    rng = np.random.default_rng(seed)
-    Z = rng.random((n, 3))
-    b = 1.0 + 3.0 * Z[:, 0] - 2.0 * Z[:, 1] + noise * rng.standard_normal(n)
-    b[:: max(n // 3, 1)] += 4.0
-    return Z, b
-
-
-def one_hot(options: np.ndarray, k: int) -> np.ndarray:
-    return (options[:, None] == np.arange(k)) / np.sqrt(2.0)
-
 
 def model_of(Z: np.ndarray, b: np.ndarray, selected: tuple[int, ...] = (0, 1, 2)) -> LinearCost:
     return huber(Z, b, selected, ONES, np.ones(len(b)))
+
+
+from oracles.lines import ONES, drawn, one_hot
 
 
 def test_the_fit_minimises_hubers_loss_and_the_ridge(monkeypatch):

@@ -17,21 +17,6 @@ from farthing.surrogates.cost.lines import (
     fit_sizes,
 )
 
-ONES = [np.array([0]), np.array([1]), np.array([2])]
-
-
-def drawn(n: int = 30, seed: int = 0, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
-    """Three parameters, the first two of them matter; some residuals are far out."""
-    rng = np.random.default_rng(seed)
-    Z = rng.random((n, 3))
-    b = 1.0 + 3.0 * Z[:, 0] - 2.0 * Z[:, 1] + noise * rng.standard_normal(n)
-    b[:: max(n // 3, 1)] += 4.0
-    return Z, b
-
-
-def one_hot(options: np.ndarray, k: int) -> np.ndarray:
-    return (options[:, None] == np.arange(k)) / np.sqrt(2.0)
-
 
 def test_evidence_is_the_student_density_of_the_costs():
     """Up to a constant that all sets share: differences between sets are those of the marginal likelihood."""
@@ -52,6 +37,9 @@ def test_evidence_is_the_student_density_of_the_costs():
     ours = np.array([evidence(S) for S in sets])
     theirs = np.array([marginal(S) for S in sets])
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-9)
+
+
+from oracles.lines import ONES, one_hot
 
 
 def test_a_set_is_charged_for_how_many_there_are_of_its_size():
