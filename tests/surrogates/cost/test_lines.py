@@ -22,13 +22,11 @@ from farthing.surrogates.cost.lines import (
     fit_sizes,
     huber,
 )
+from oracles.lines import ONES, drawn, one_hot
 
 
 def model_of(Z: np.ndarray, b: np.ndarray, selected: tuple[int, ...] = (0, 1, 2)) -> LinearCost:
     return huber(Z, b, selected, ONES, np.ones(len(b)))
-
-
-from oracles.lines import ONES, drawn, one_hot
 
 
 def test_the_fit_minimises_hubers_loss_and_the_ridge(monkeypatch):

@@ -16,6 +16,7 @@ from farthing.surrogates.cost.lines import (
     fit,
     fit_sizes,
 )
+from oracles.lines import ONES, one_hot
 
 
 def test_evidence_is_the_student_density_of_the_costs():
@@ -37,9 +38,6 @@ def test_evidence_is_the_student_density_of_the_costs():
     ours = np.array([evidence(S) for S in sets])
     theirs = np.array([marginal(S) for S in sets])
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-9)
-
-
-from oracles.lines import ONES, one_hot
 
 
 def test_a_set_is_charged_for_how_many_there_are_of_its_size():
