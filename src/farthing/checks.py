@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 from collections.abc import Callable, Collection, Mapping
 from numbers import Real as AnyReal
 from typing import Any, NoReturn, TypeVar
@@ -27,11 +26,20 @@ SHOWN = 200  # characters of a wrong value in a message
 
 def refuse(name: str, accepted: str, given: object, error: Error = InvalidArgument) -> NoReturn:
     """Raise the error of a wrong argument."""
+    raise error(f"{name}: expected {accepted}, got {shown(given)}")
+
+
+def shown(given: object) -> str:
+    """A value in a message: its repr, cut if it is long.
+
+    >>> len(shown(list(range(1000))))
+    203
+    """
     try:
         text = repr(given)
     except Exception:  # an object of the user's own
         text = f"a {type(given).__name__}"
-    raise error(f"{name}: expected {accepted}, got {text if len(text) <= SHOWN else f'{text[:SHOWN]}...'}")
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def settle(frozen: object, **checked: object) -> None:
@@ -52,9 +60,9 @@ def optional(check: Callable[..., T], name: str, given: Any, **bounds: Any) -> T
 
 
 def whole_number(
-    name: str, given: Any, *, least: int = 0, or_none: bool = False, error: Error = InvalidArgument
+    name: str, given: Any, *, least: int | None = 0, or_none: bool = False, error: Error = InvalidArgument
 ) -> int:
-    """An int of at least `least`.
+    """An int of at least `least`, of any size if that is None.
 
     >>> whole_number("n", np.int64(2), least=1)
     2
@@ -66,8 +74,9 @@ def whole_number(
         whole = None if isinstance(given, bool | np.bool_) else operator.index(given)
     except TypeError:
         whole = None
-    if whole is None or whole < least:
-        refuse(name, f"a whole number of at least {least}{_or_none(or_none)}", given, error)
+    if whole is None or (least is not None and whole < least):
+        bound = "" if least is None else f" of at least {least}"
+        refuse(name, f"a whole number{bound}{_or_none(or_none)}", given, error)
     return whole
 
 
@@ -113,13 +122,6 @@ def switch(name: str, given: Any, *, or_none: bool = False, error: Error = Inval
     if not isinstance(given, bool | np.bool_):
         refuse(name, f"True or False{_or_none(or_none)}", given, error)
     return bool(given)
-
-
-def text(name: str, given: Any, *, or_none: bool = False) -> str:
-    """A str."""
-    if not isinstance(given, str):
-        refuse(name, f"a text{_or_none(or_none)}", given)
-    return given
 
 
 def function(name: str, given: Any, *, of: str = "a function of a config", or_none: bool = False) -> Callable[..., Any]:
@@ -240,7 +242,7 @@ def trial_number(caller: str, proposal: Any) -> int:
     if isinstance(proposal, Proposal):
         return proposal.trial
     try:
-        return whole_number(caller, proposal, least=-sys.maxsize)  # whether there is such a trial is asked elsewhere
+        return whole_number(caller, proposal, least=None)  # whether there is such a trial is asked elsewhere
     except InvalidArgument:
         refuse(caller, "a proposal or the number of a trial", proposal)
 

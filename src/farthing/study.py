@@ -5,7 +5,6 @@ What it knows is in its record, which is on disk before it is in memory. What co
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -311,7 +310,7 @@ class Study:
 
     def trial(self, number: int) -> Trial:
         """One trial by its number."""
-        return self._session.results.trial(checks.whole_number("number", number, least=-sys.maxsize))
+        return self._session.results.trial(checks.whole_number("number", number, least=None))
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from farthing.checks import SHOWN, finite
+from farthing.checks import finite, shown
 from farthing.errors import InvalidSpace
 from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 
@@ -27,16 +27,6 @@ def class_names(thing: object, package: str) -> set[str]:
     {'OrderedDict'}
     """
     return {cls.__name__ for cls in type(thing).__mro__ if cls.__module__.partition(".")[0] == package}
-
-
-def shown(thing: object) -> str:
-    """An object in a message: its repr, cut if it is long.
-
-    >>> len(shown(list(range(1000))))
-    203
-    """
-    text = repr(thing)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def no_counterpart(thing: object, accepted: str) -> InvalidSpace:
