@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from farthing.checks import refuse
 from farthing.numerics.arrays import Array, Ints, Mask
+from farthing.space import codes
 from farthing.space.conditions import Conditions, Key
 from farthing.space.parameters import Choice, Discrete, Integer, Ordered, Parameter, Real
 
@@ -51,7 +52,7 @@ class UnitCube:
         )
         # Then snapped coordinates, features and gradients are the coordinates themselves: no need to look at levels.
         self._continuous = all(isinstance(param, Real) and not param.when for param in self._list)
-        widths = [param.levels if _is_one_hot(param) else 1 for param in self._list]
+        widths = [_width(param) for param in self._list]
         self._groups = np.repeat(np.arange(len(self._list)), np.array(widths))
         self._groups.flags.writeable = False
         self._start = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
@@ -77,7 +78,7 @@ class UnitCube:
 
         Columns of one parameter share one length-scale. For a choice of k options that makes the kernel a
         function of whether two options are equal: exchangeable between options, with one thing to learn
-        instead of k.
+        instead of k. (With more than 128 options it nearly is: see `codes`.)
 
         >>> UnitCube({"a": Choice(["x", "y", "z"]), "b": Real(0, 1)}).groups.tolist()
         [0, 0, 0, 1]
@@ -174,8 +175,8 @@ class UnitCube:
 
         A Real or Integer is one column, its snapped coordinate; an Ordered one column, its position by value.
         A Choice has one column per option, 1/sqrt(2) for the chosen one and 0 for the others, so that different
-        options are at distance 1; for two options one column of 0 or 1 is enough. Inactive parameters are at
-        0.5, or at the centroid of the options.
+        options are at distance 1; for two options one column of 0 or 1 is enough, and more than 128 share 128
+        columns (`codes`). Inactive parameters are at 0.5, or at the centroid of the options.
 
         >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b", "c"])})
         >>> cube.features([[0.3, 0.0], [0.3, 1.0]]).round(2).tolist()
@@ -192,6 +193,9 @@ class UnitCube:
                 hot = np.arange(param.levels) == levels[:, j, np.newaxis]
                 block = np.where(used[:, np.newaxis], hot, 1 / param.levels) / math.sqrt(2)
                 F[:, column : column + param.levels] = block
+            elif _is_coded(param):
+                coded = codes.codes(levels[:, j])
+                F[:, column : column + codes.COLUMNS] = np.where(used[:, np.newaxis], coded, 0.0)
             else:
                 seen = param.positions[levels[:, j]] if isinstance(param, Ordered) else levels[:, j]
                 F[:, column] = np.where(used, seen, 0.5)
@@ -210,9 +214,11 @@ class UnitCube:
             column = self._start[j]
             if _is_one_hot(param):
                 levels = np.argmax(seen[:, column : column + param.levels], axis=1)
+            elif _is_coded(param):
+                levels = codes.levels_of(seen[:, column : column + codes.COLUMNS], param.levels)
             else:
                 positions = param.positions if isinstance(param, Ordered) else np.arange(2.0)
-                levels = np.argmin(np.abs(seen[:, column, None] - positions), axis=1)
+                levels = _nearest(positions, seen[:, column])
             U[:, j] = (levels + 0.5) / param.levels
         return self.snap(U)
 
@@ -255,7 +261,28 @@ class UnitCube:
 
 
 def _is_one_hot(param: Parameter) -> TypeGuard[Choice]:
-    return isinstance(param, Choice) and param.levels > 2
+    return isinstance(param, Choice) and 2 < param.levels <= codes.COLUMNS
+
+
+def _is_coded(param: Parameter) -> TypeGuard[Choice]:
+    """Whether one column per option would be more than the columns of a code."""
+    return isinstance(param, Choice) and param.levels > codes.COLUMNS
+
+
+def _width(param: Parameter) -> int:
+    """How many feature columns a parameter has."""
+    if _is_coded(param):
+        return codes.COLUMNS
+    return param.levels if _is_one_hot(param) else 1
+
+
+def _nearest(positions: Array, seen: Array) -> Ints:
+    """The index (n,) of the nearest of the rising positions (k,), the first of two equally near."""
+    above = np.clip(np.searchsorted(positions, seen), 1, max(len(positions) - 1, 1))
+    below = above - 1
+    if len(positions) == 1:
+        return below
+    return np.where(np.abs(seen - positions[below]) <= np.abs(seen - positions[above]), below, above)
 
 
 def _ratio(param: Parameter) -> float:
