@@ -18,6 +18,7 @@ from farthing.trial import Config
 
 ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 LISTABLE = 2_000  # configurations of a finite space up to which all are listed and scored: about one pool of the search
+FEW_TRIES = 16  # draws looked at one by one: in nearly every space the first of them is fresh
 RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would be slow in a large one
 
 
@@ -91,10 +92,25 @@ class FreshSpace:
 
     def claim_any(self, rng: np.random.Generator) -> Config | None:
         """Any fresh configuration, None if there are none left."""
-        config = self.claim(rng.random(len(self.levels)) for _ in range(RANDOM_TRIES))
+        config = self.claim(rng.random(len(self.levels)) for _ in range(FEW_TRIES))
+        if config is None:
+            config = self._claim_drawn(RANDOM_TRIES - FEW_TRIES, rng)
         if config is None and self.space.size is not None:
-            config = next((c for c in self.space.enumerate() if self._take(c)), None)
+            config = next((c for c in self.space.enumerate(skip=self.taken) if self._take(c)), None)
         return config
+
+    def _claim_drawn(self, count: int, rng: np.random.Generator) -> Config | None:
+        """What so many draws would claim one by one. Their keys are looked up together, which is faster by far; the
+        generator is left where the last draw needed would have left it."""
+        p, before = len(self.levels), rng.bit_generator.state
+        U = rng.random((count, p))
+        for i in [i for i, key in enumerate(self.space.keys(U)) if key not in self.taken]:
+            config = self.claim(U[[i]])
+            if config is not None:
+                rng.bit_generator.state = before
+                rng.random((i + 1, p))
+                return config
+        return None
 
     def _take(self, config: Config) -> bool:
         key = self.space.key(config)

@@ -6,7 +6,7 @@ Options may be any objects. They are distinguished by type and equality, and fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -16,43 +16,36 @@ import numpy as np
 
 from farthing.checks import finite, is_number, settle, whole
 from farthing.numerics.arrays import Array
-from farthing.space.fields import EvenBins, When, same
+from farthing.space.fields import EvenBins, When, alike, same
 
 SHOWN_OPTIONS = 12  # in a message: enough to see what is meant, and still a few lines
 
 
 class _OptionIndex:
-    """Finds the index of an option: by hash if it has one, otherwise by a scan."""
+    """Finds the index of an option among those that share its `alike`: one, but for odd types."""
 
     def __init__(self, options: Sequence[object]) -> None:
         self.options: list[object] = []
-        self._hashed: dict[object, int] = {}
-        self._scanned: list[int] = []
+        self._first: dict[Hashable, int] = {}
+        self._others: dict[Hashable, list[int]] = {}
         self.duplicate: tuple[int, int] | None = None
         for i, option in enumerate(options):
-            earlier = self.find(option)
+            found = alike(option)
+            earlier = self._find(option, found)
             if earlier is not None and self.duplicate is None:
                 self.duplicate = earlier, i
             self.options.append(option)
-            self._add(option, i)
-
-    def _add(self, option: object, i: int) -> None:
-        try:
-            taken = self._hashed.setdefault((type(option), option), i) != i
-        except TypeError:
-            taken = True
-        # (1,) and (True,) share a hash but not their types; a NaN is not found by hash
-        if taken or (isinstance(option, float) and option != option):
-            self._scanned.append(i)
+            if self._first.setdefault(found, i) != i:
+                self._others.setdefault(found, []).append(i)
 
     def find(self, option: object) -> int | None:
-        try:
-            i = self._hashed.get((type(option), option))
-        except TypeError:
-            i = None
-        if i is not None and same(self.options[i], option):
-            return i
-        return next((i for i in self._scanned if same(self.options[i], option)), None)
+        return self._find(option, alike(option))
+
+    def _find(self, option: object, found: Hashable) -> int | None:
+        first = self._first.get(found)
+        if first is None or same(self.options[first], option):
+            return first
+        return next((i for i in self._others.get(found, ()) if same(self.options[i], option)), None)
 
 
 class _Listed(EvenBins):

@@ -5,7 +5,7 @@ These are mixins. A parameter is one of the four classes in `parameters`; nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NoReturn, TypeAlias
 
@@ -96,6 +96,28 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     return _equal(a, b)
+
+
+def alike(thing: object) -> Hashable:
+    """Something hashable that is equal for objects that are the `same`. Others may share it: (1,) and (True,) do.
+
+    >>> alike([np.ones(2)]) == alike([np.ones(2)]), alike([1]) == alike([2])
+    (True, False)
+    """
+    kind = type(thing)
+    if isinstance(thing, (list, tuple)):
+        return kind, tuple(map(alike, thing))
+    if isinstance(thing, dict):
+        return kind, frozenset((key, alike(value)) for key, value in thing.items())
+    if isinstance(thing, np.ndarray):
+        return kind, alike(thing.tolist())
+    if isinstance(thing, float) and thing != thing:
+        return kind, "NaN"  # equal to nothing, not even itself
+    try:
+        hash(thing)
+    except TypeError:
+        return (kind,)
+    return kind, thing
 
 
 def _equal(a: object, b: object) -> bool:

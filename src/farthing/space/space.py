@@ -13,7 +13,7 @@ A configuration, its key and its unit coordinates are three forms of the same th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -25,7 +25,7 @@ from farthing.checks import refuse
 from farthing.errors import InvalidConfig, InvalidSpace
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import foreign, serialization
-from farthing.space.conditions import Clause, Key, quoted
+from farthing.space.conditions import Clause, Key, quoted, united
 from farthing.space.cube import UnitCube
 from farthing.space.parameters import Parameter, Real
 
@@ -225,6 +225,7 @@ class Space(Configurations):
     ) -> None:
         super().__init__(_checked_params(params, named))
         self._forbidden, self._forbid = self._checked_forbid(forbid)
+        self._forbidden_at_once = united(self._forbidden)
 
     def _checked_forbid(self, forbid: Forbid | None) -> tuple[tuple[Clause, ...], Callable[[Config], bool] | None]:
         if forbid is None or callable(forbid):
@@ -303,7 +304,7 @@ class Space(Configurations):
             return np.ones(len(self._clipped(U)), dtype=np.bool_)
         rows, levels, active = self._locate(U)
         forbidden = np.zeros(len(rows), dtype=np.bool_)
-        for clause in self._forbidden:
+        for clause in self._forbidden_at_once:
             forbidden |= clause.holds_in(levels, active)
         return ~forbidden
 
@@ -322,8 +323,10 @@ class Space(Configurations):
         """
         return self._conditions.size
 
-    def enumerate(self) -> Iterator[Config]:
+    def enumerate(self, *, skip: Container[Key] = frozenset()) -> Iterator[Config]:
         """All configurations of a finite space that are not forbidden, lazily, the last parameter fastest.
+
+        Those whose `key` is in `skip` are left out; `forbid` is not asked about them.
 
         >>> from farthing import Choice, Integer
         >>> list(Space(a=Choice(["x", "y"]), b=Integer(1, 2, when={"a": "y"})).enumerate())
@@ -332,8 +335,8 @@ class Space(Configurations):
         if self.size is None:
             reals = [name for name, param in self._params.items() if isinstance(param, Real)]
             raise InvalidSpace(f"parameter {reals[0]!r}: is a Real, whose values cannot be enumerated")
-        configs = map(self._config, self._conditions.walk())
-        return filter(self.allows, configs)
+        keys = (key for key in self._conditions.walk() if key not in skip)
+        return filter(self.allows, map(self._config, keys))
 
     # Files
 
