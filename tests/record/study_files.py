@@ -7,8 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import farthing as ft
-from farthing.record.checksums import chained
-from farthing.record.marks import Use, mark_use
 from farthing.record.schema import APPLICATION_ID, EVENTS_1
 
 SPACE = ft.Space(x=ft.Real(0, 1))
@@ -45,21 +43,6 @@ def version_1(path: Path) -> None:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute("PRAGMA user_version=1")
         connection.commit()
-
-
-def change(path: Path, *statements: str, values: tuple[object, ...] = ()) -> int:
-    """Change events as somebody who also mends the checksums and the mark of use; returns how many rows the last
-    statement changed."""
-    with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            count = connection.execute(statement, values).rowcount
-        connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-        stored = connection.execute("SELECT number, time, kind, body FROM events ORDER BY number").fetchall()
-        mended = list(chained(stored))
-        connection.executemany("UPDATE events SET checksum = ? WHERE number = ?", [(r[4], r[0]) for r in mended])
-        mark_use(connection, Use(False, mended[-1][0], mended[-1][4]))
-        connection.commit()
-    return count
 
 
 def a_text(path: Path) -> None:

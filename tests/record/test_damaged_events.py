@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from study_files import OPENERS, a_text, change, rows, small_study
+from study_files import OPENERS, a_text, rows, small_study
 
 import farthing as ft
 from farthing.errors import StorageError
 from farthing.record.storage import SQLiteLog, salvage
+from stored_events import change
 
 
 class TestDamagedEvents:
@@ -217,6 +218,6 @@ def test_a_first_event_that_makes_no_sense_is_a_storage_error(tmp_path, opener, 
     body = json.loads(rows(path)[0][2])
     whole = {**body, **planted} if isinstance(planted, dict) else planted
     text = planted if isinstance(planted, str) else json.dumps(whole)
-    change(path, "UPDATE events SET body = ? WHERE number = 1", values=(text,))
+    change(path, "UPDATE events SET body = ? WHERE number = 1", (text,))
     with pytest.raises(StorageError, match=r"study\.db"):
         OPENERS[opener](path)

@@ -87,9 +87,7 @@ class KnownLog:
             missing = self.indexed - state.committed
             if missing <= 0:
                 return None
-            return (
-                f"its write-ahead log ends after page {state.committed}, and {missing} more were in it: events are lost"
-            )
+            return f"its write-ahead log ends after page {state.committed}, {missing} more were in it: events are lost"
         if state.beyond:
             return (
                 f"its write-ahead log is damaged after page {state.whole}, and the {state.beyond} pages after that are "

@@ -2,8 +2,8 @@
 
 The log is a header of 32 bytes and frames of 24 bytes and a page. A frame counts if its salts are the header's and its
 checksum, which runs over everything before it, is right; the first that does not ends the log. SQLite sees what counts
-up to the last frame that ends a transaction. So a log that was cut anywhere loses no more than its end. SQLite is silent
-about that, and about frames that come after a damaged one: we are not.
+up to the last frame that ends a transaction. So a log that was cut anywhere loses no more than its end. SQLite is
+silent about that, and about frames that come after a damaged one: we are not.
 
 The index says how many frames there were when its last user ended. It is not on disk for sure, but never ahead of the
 log: what it counts has been there.
