@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import farthing as ft
+from farthing.record.storage import SQLiteLog, salvage
 
 LINE = ft.Space(x=ft.Real(0, 1))
 STEPS = 6
@@ -135,7 +135,9 @@ def bodies(path: str | Path, *kinds: str) -> list[dict[str, Any]]:
 
 def cut_copy(path: Path, copy: Path, events: int) -> None:
     """Only the first events: what a process leaves behind that is killed then, as an event is a transaction."""
-    shutil.copy(path, copy)
-    with closing(sqlite3.connect(copy)) as connection:
-        connection.execute("DELETE FROM events WHERE number > ?", (events,))
-        connection.commit()
+    copy.unlink(missing_ok=True)
+    if events:
+        assert salvage(path, copy, events=events) == events
+    else:
+        with closing(SQLiteLog(copy)) as log:
+            log.append()

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
-import sqlite3
-from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +14,7 @@ import pytest
 import farthing as ft
 from farthing.errors import BudgetSpent, InvalidArgument, StudyEnded, UnknownTrial
 from learners import LINE, STEPS, Alternating, Halving, bodies, cost_of, curve_of, iterative, value_at
+from stored_events import change
 
 CONTINUE, PAUSE, STOP = ft.Decision.CONTINUE, ft.Decision.PAUSE, ft.Decision.STOP
 
@@ -320,13 +318,12 @@ class TestOlderFiles:
             for _ in range(3):
                 study.tell(study.ask(), value=1.0, cost=2.0)
             study.ask()
-        with closing(sqlite3.connect(path)) as connection:
-            for number, kind, body in connection.execute("SELECT number, kind, body FROM events").fetchall():
-                stored: dict[str, Any] = json.loads(body)
-                for name in {"opened": ["max_steps"], "asked": ["start_step", "until_step"]}.get(kind, []):
-                    del stored[name]
-                connection.execute("UPDATE events SET body = ? WHERE number = ?", (json.dumps(stored), number))
-            connection.commit()
+        older = []
+        for number, stored in enumerate(bodies(path), start=1):
+            for name in {"opened": ["max_steps"], "asked": ["start_step", "until_step"]}.get(stored.pop("kind"), []):
+                del stored[name]
+            older.append((json.dumps(stored), number))
+        change(path, "UPDATE events SET body = ? WHERE number = ?", *older)
 
     def test_they_are_read_and_go_on(self, tmp_path):
         path = tmp_path / "study.db"

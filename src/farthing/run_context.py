@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, StorageError
 
 _current: ContextVar[Run] = ContextVar("farthing_current_run")
 
@@ -29,7 +29,10 @@ class Run:
 
     @property
     def checkpoint_dir(self) -> Path:
-        """The folder, which exists once it was asked for."""
+        """The folder, which exists once it was asked for; never where a link leads."""
+        for folder in (self._folder.parent, self._folder):
+            if folder.is_symlink():
+                raise StorageError(f"{folder}: is a symbolic link, and checkpoints are not written where links lead")
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 

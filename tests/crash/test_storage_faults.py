@@ -12,8 +12,10 @@ import sys
 import tempfile
 import textwrap
 import threading
+import warnings
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,8 @@ import pytest
 import farthing as ft
 from farthing.errors import StorageError
 from farthing.record.lock import exclusive
-from farthing.record.recovery import HEADER, log_state
 from farthing.record.storage import SQLiteLog, salvage
+from farthing.record.wal import HEADER, log_state
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, mounts and permissions as POSIX knows them")
 
@@ -51,20 +53,23 @@ def closed_file(path: Path, count: int) -> None:
         log.append(*events(1, count))
 
 
-def left_behind(folder: Path, before: int, after: int) -> Path:
-    """What a process leaves when it is killed after `before` events in the file and `after` in its log."""
+def left_behind(folder: Path, before: int, after: int, suffixes: tuple[str, ...] = ("", "-wal")) -> Path:
+    """What a process leaves when it is killed after `before` events in the file and `after` in its log, of which the
+    first is in the file too, with the mark that it is in use."""
     live, left = folder / "live.db", folder / "left.db"
     closed_file(live, before)
     with closing(SQLiteLog(live)) as log:
         log.read()
         for number in range(before + 1, before + after + 1):
             log.append(*events(number, number))
-        copy(live, left)
+        copy(live, left, suffixes)
+    log = Path(f"{left}-wal")
+    os.truncate(log, log_state(BytesIO(log.read_bytes())).length)  # frames of an earlier round are no part of it
     return left
 
 
-def copy(source: Path, target: Path) -> None:
-    for suffix in ("", "-wal"):
+def copy(source: Path, target: Path, suffixes: tuple[str, ...] = ("", "-wal")) -> None:
+    for suffix in suffixes:
         shutil.copyfile(f"{source}{suffix}", f"{target}{suffix}")
 
 
@@ -111,36 +116,58 @@ class TestCutOff:
         assert path.stat().st_size == size
 
     def test_the_log_anywhere_in_its_last_frame(self, folder):
-        """The last event is there if its frame is whole, the others always; and writing goes on after them."""
-        left, path = left_behind(folder, 5, 1), folder / "cut.db"
+        """The last event is there if its frame is whole, the others always; and writing goes on after them. A log that
+        ends inside a frame is warned of; one that ends between two is like that of a process killed earlier."""
+        left, path = left_behind(folder, 5, 3), folder / "cut.db"
         database, log = left.read_bytes(), Path(f"{left}-wal").read_bytes()
         assert len(log) >= HEADER + FRAME
         for kept in cuts(FRAME):
             size = len(log) - FRAME + kept
             path.write_bytes(database)
             Path(f"{path}-wal").write_bytes(log[:size])
-            found = read(path)
-            assert found == events(1, 6 if size == len(log) else 5), size
-            if kept % 100 == 0:
-                with closing(SQLiteLog(path)) as again:
-                    again.read()
-                    again.append(*events(6, 6))
-                assert read(path) == events(1, 6)
+            with says("ends in the middle of what was being written" if 0 < kept < FRAME else None):
+                found = read(path)
+                assert found == events(1, 8 if size == len(log) else 7), size
+                if kept % 100 == 0:
+                    with closing(SQLiteLog(path)) as again:
+                        again.read()
+                        again.append(*events(8, 8))
+                    assert read(path) == events(1, 8)
 
     @pytest.mark.parametrize("after", [3, 40])
     def test_the_log_at_its_header_and_at_every_frame(self, folder, after):
         left, path = left_behind(folder, 5, after), folder / "cut.db"
         database, log = left.read_bytes(), Path(f"{left}-wal").read_bytes()
         cuts = [0, 1, 31, 32, *range(HEADER, len(log) + 1, FRAME), *range(HEADER + 10, len(log), FRAME)]
-        lengths = []
+        lengths, said = [], 0
         for size in sorted(cuts):
             path.write_bytes(database)
             Path(f"{path}-wal").write_bytes(log[:size])
-            found = read(path)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = read(path)
             assert found == events(1, len(found))
+            assert caught or size > HEADER, "the mark in the file says that there was a log"
+            assert caught or (size - HEADER) % FRAME == 0, "a log that ends inside a frame was cut off"
             lengths.append(len(found))
+            said += bool(caught)
         assert lengths == sorted(lengths)
-        assert (lengths[0], lengths[-1]) == (5, 5 + after)
+        assert (lengths[0], lengths[-1]) == (6, 5 + after)
+        assert said >= len(cuts) // 2
+
+    @pytest.mark.parametrize("after", [3, 40])
+    def test_the_log_anywhere_with_its_index_next_to_it_is_always_said(self, folder, after):
+        """The index knows how many frames there were: of a process that was killed nothing is said, of a log that was
+        cut off everything."""
+        left, path = left_behind(folder, 5, after, ("", "-wal", "-shm")), folder / "cut.db"
+        log = Path(f"{left}-wal").read_bytes()
+        for size in range(HEADER, len(log) + 1, FRAME):
+            copy(left, path, ("", "-shm"))
+            Path(f"{path}-wal").write_bytes(log[:size])
+            before = contents(folder)
+            with says(None if size == len(log) else "missing|more were in it: events are lost"):
+                assert read(path) == events(1, len(read(path)))
+            assert contents(folder) == before, "looking changes nothing, so the next one who looks is told too"
 
     def test_the_file_while_a_log_is_left_behind(self, folder):
         """The log holds some pages anew: cut ones among them do no harm, and any other is noticed."""
@@ -168,6 +195,15 @@ class TestCutOff:
         assert Path(f"{left}-wal").read_bytes() == log
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+
+
+def says(text: str | None) -> AbstractContextManager[object]:
+    """Within, a RuntimeWarning with that text is expected, or none at all."""
+    return nullcontext() if text is None else pytest.warns(RuntimeWarning, match=text)
+
+
 def counted(error: StorageError) -> int:
     """How many events the error says can be read."""
     text = str(error)
@@ -193,9 +229,9 @@ class TestOverwritten:
         log = bytearray(Path(f"{left}-wal").read_bytes())
         log[17] ^= 1
         Path(f"{left}-wal").write_bytes(log)
-        with pytest.raises(StorageError, match=r"left\.db-wal is damaged at its beginning.*first 5 events can be read"):
+        with pytest.raises(StorageError, match=r"left\.db-wal is damaged at its beginning.*first 6 events can be read"):
             SQLiteLog(left)
-        assert salvage(left, folder / "new.db") == 5
+        assert salvage(left, folder / "new.db") == 6
 
     def test_a_log_that_is_damaged_in_its_middle_opens_to_the_last_whole_event_and_warns(self, folder):
         left = left_behind(folder, 5, 12)
@@ -210,7 +246,7 @@ class TestOverwritten:
     def test_a_whole_log_opens_without_a_warning(self, folder):
         left = left_behind(folder, 5, 12)
         content = Path(f"{left}-wal").read_bytes()
-        state = log_state(content)
+        state = log_state(BytesIO(content))
         assert (state.readable, state.whole, state.beyond) == (True, (len(content) - HEADER) // FRAME, 0)
         assert len(read(left)) == 17
 
@@ -219,10 +255,10 @@ class TestOverwritten:
         live, left = folder / "live.db", folder / "left.db"
         with closing(SQLiteLog(live)) as log:
             log.append(*events(1, 50))
-            log._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            log._writer._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
             log.append(*events(51, 51))
             copy(live, left)
-        state = log_state(Path(f"{left}-wal").read_bytes())
+        state = log_state(BytesIO(Path(f"{left}-wal").read_bytes()))
         assert (state.readable, state.beyond) == (True, 0)
         assert 0 < state.whole < 5
         assert read(left) == events(1, 51)

@@ -19,6 +19,7 @@ from farthing.errors import InvalidArgument, NoTrial, StudyMismatch
 from farthing.history.cost_knowledge import MOST_EARLIER, CostKnowledge
 from farthing.policies.cost_models import chosen_cost_model
 from farthing.surrogates.cost import transfer
+from stored_events import change
 
 LINE = ft.Space(x=ft.Real(0, 1))
 MIXED = ft.Space(
@@ -642,8 +643,7 @@ class TestFiles:
             (body,) = connection.execute("SELECT body FROM events WHERE number = 1").fetchone()
             old = json.loads(body)
             assert old.pop("cost") == {"known": False, "features": False, "prior": None, "task": {}}
-            connection.execute("UPDATE events SET body = ? WHERE number = 1", (json.dumps(old),))
-            connection.commit()
+        change(paths[0], "UPDATE events SET body = ? WHERE number = 1", (json.dumps(old),))
         shutil.copy(*paths)
         with ft.Study.resume(paths[0]) as resumed:
             assert resumed.task == {}

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import farthing as ft
+from farthing.record.schema import APPLICATION_ID, EVENTS_1
 
 SPACE = ft.Space(x=ft.Real(0, 1))
 
@@ -27,6 +28,21 @@ def small_study(path: Path) -> None:
     with ft.Study(SPACE, "10 evaluations", policy="sobol", seed=0, storage=path) as study:
         for value in (1.0, 2.0):
             study.tell(study.ask(), value=value)
+
+
+def version_1(path: Path) -> None:
+    """The same study as the schema version before checksums held it."""
+    small_study(path)
+    with closing(sqlite3.connect(path)) as connection:
+        stored = connection.execute("SELECT number, time, kind, body FROM events ORDER BY number").fetchall()
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute(EVENTS_1)
+        connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", stored)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
 
 
 def a_text(path: Path) -> None:

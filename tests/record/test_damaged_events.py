@@ -13,13 +13,14 @@ from study_files import OPENERS, a_text, rows, small_study
 import farthing as ft
 from farthing.errors import StorageError
 from farthing.record.storage import SQLiteLog, salvage
+from stored_events import change
 
 
 class TestDamagedEvents:
     """An event that cannot be read is a StorageError with the file and the event's number."""
 
     @pytest.mark.parametrize(
-        ("number", "change"),
+        ("number", "changed"),
         [
             (1, "body = '{\"space\": '"),
             (1, "body = '{}'"),
@@ -48,13 +49,10 @@ class TestDamagedEvents:
             (6, "body = '{\"trial\":' || replace(hex(zeroblob(100000)), '00', '[')"),
         ],
     )
-    def test_it_is_named(self, tmp_path, number, change):
+    def test_it_is_named(self, tmp_path, number, changed):
         path = tmp_path / "study.db"
         small_study(path)
-        with closing(sqlite3.connect(path)) as connection:
-            changed = connection.execute(f"UPDATE events SET {change} WHERE number = {number}").rowcount
-            connection.commit()
-        assert changed == 1
+        assert change(path, f"UPDATE events SET {changed} WHERE number = {number}") == 1
         for opener in OPENERS.values():
             with pytest.raises(StorageError, match=r"study\.db") as refused:
                 opener(path)
@@ -130,7 +128,7 @@ HOSTILE_SCHEMAS = {
     "table beside": ("CREATE TABLE more (x)", "holds a table 'more'"),
     "index": ("CREATE INDEX more ON events (abs(number))", "holds a index 'more'"),
     "view instead": (
-        "ALTER TABLE events RENAME TO others; CREATE VIEW events AS SELECT number, time, kind, body FROM others",
+        "ALTER TABLE events RENAME TO others; CREATE VIEW events AS SELECT * FROM others",
         "holds a view 'events'",
     ),
     "columns": ("ALTER TABLE events ADD COLUMN more TEXT AS (upper(body))", "not the one Farthing makes"),
@@ -159,7 +157,8 @@ class TestHostileFiles:
 
     def test_functions_in_the_schema_are_not_trusted(self, tmp_path):
         with closing(SQLiteLog(tmp_path / "study.db")) as log:
-            assert log._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
+            log.append(("kind", "body"))
+            assert log._writer._connection.execute("PRAGMA trusted_schema").fetchone() == (0,)
 
     def test_text_that_looks_like_code_stays_text(self, tmp_path):
         path, trace = tmp_path / "study.db", tmp_path / "trace"
@@ -214,12 +213,11 @@ FIRST_EVENTS = {  # what stands in the first event instead of what belongs there
 @pytest.mark.parametrize("opener", OPENERS)
 @pytest.mark.parametrize("case", FIRST_EVENTS)
 def test_a_first_event_that_makes_no_sense_is_a_storage_error(tmp_path, opener, case):
-    path, change = tmp_path / "study.db", FIRST_EVENTS[case]
+    path, planted = tmp_path / "study.db", FIRST_EVENTS[case]
     small_study(path)
     body = json.loads(rows(path)[0][2])
-    text = change if isinstance(change, str) else json.dumps({**body, **change} if isinstance(change, dict) else change)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE events SET body = ? WHERE number = 1", (text,))
-        connection.commit()
+    whole = {**body, **planted} if isinstance(planted, dict) else planted
+    text = planted if isinstance(planted, str) else json.dumps(whole)
+    change(path, "UPDATE events SET body = ? WHERE number = 1", (text,))
     with pytest.raises(StorageError, match=r"study\.db"):
         OPENERS[opener](path)

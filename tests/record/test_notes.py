@@ -9,6 +9,7 @@ import pytest
 
 import farthing as ft
 from farthing.record.lock import exclusive
+from stored_events import change
 
 SPACE = ft.Space(x=ft.Real(0, 1))
 
@@ -49,9 +50,6 @@ def test_nothing_is_noted_while_another_runs_the_study(tmp_path):
 def test_invalid_notes_are_refused_by_the_number_of_the_event(tmp_path, body):
     path = tmp_path / "s.db"
     ft.Study(SPACE, "3 evaluations", storage=path).close()
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("INSERT INTO events VALUES (3, 0.0, 'noted', ?)", [json.dumps(body)])
-    connection.close()
+    change(path, "INSERT INTO events VALUES (3, 0.0, 'noted', ?, 0)", (json.dumps(body),))
     with pytest.raises(ft.errors.StorageError, match="event 3 cannot be read"):
         ft.Study.resume(path)

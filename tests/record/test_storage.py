@@ -85,9 +85,10 @@ class TestFile:
     def test_write_ahead_log_and_full_synchronisation_are_really_set(self, tmp_path, reopened):
         path = tmp_path / "study.db"
         if reopened:
-            SQLiteLog(path).close()
+            small_study(path)
         with closing(SQLiteLog(path)) as log:
-            connection = log._connection  # synchronous belongs to the connection and cannot be seen from outside
+            log.append(("kind", "first"))
+            connection = log._writer._connection  # synchronous belongs to the connection, and is not seen from outside
             assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             log.append(("kind", "body"))
@@ -100,7 +101,7 @@ class TestFile:
         small_study(path)
         header = path.read_bytes()[:100]
         assert header[:16] == b"SQLite format 3\x00"
-        assert int.from_bytes(header[60:64]) == SCHEMA_VERSION == 1
+        assert int.from_bytes(header[60:64]) == SCHEMA_VERSION == 2
         assert header[68:72] == b"FTHG"
 
     def test_an_empty_file_is_filled(self, tmp_path):
@@ -164,7 +165,7 @@ class TestForeignFiles:
             (another_database, "not a Farthing study"),
             (another_database_with_wal, "not a Farthing study"),
             (another_application_without_tables, "not a Farthing study"),
-            (a_newer_study, "schema version 2.*reads version 1.*newer"),
+            (a_newer_study, "schema version 3.*reads version 2.*newer"),
             (a_damaged_study, "malformed"),
         ],
     )
@@ -232,6 +233,7 @@ def test_resuming_a_file_that_is_not_there_does_not_make_it(tmp_path):
 
 def test_resuming_an_empty_file_says_that_there_is_no_study(tmp_path):
     path = tmp_path / "study.db"
-    SQLiteLog(path).close()
+    path.touch()
     with pytest.raises(StorageError, match=r"study\.db.*no study"):
         ft.Study.resume(path)
+    assert path.stat().st_size == 0

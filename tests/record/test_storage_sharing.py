@@ -140,7 +140,7 @@ class TestTwoProcesses:
         small_study(path)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            other.execute("INSERT INTO events VALUES (7, 0.0, 'told', 'half')")
+            other.execute("INSERT INTO events VALUES (7, 0.0, 'told', 'half', 0)")
             with ft.Study.resume(path) as study:
                 assert len(study.trials) == 2
             other.execute("ROLLBACK")

@@ -113,6 +113,10 @@ class Asked(Event):
     ledger: Mapping[str, Any]
     charges: Charges = field(default_factory=dict)
 
+    @property
+    def about(self) -> int:
+        return self.proposal.trial
+
     def body(self, encoding: Encoding) -> Json:
         proposal = self.proposal
         return {
@@ -183,6 +187,10 @@ class Reported(Event):
     report: Report
     charges: Charges = field(default_factory=dict)
 
+    @property
+    def about(self) -> int:
+        return self.trial
+
     def body(self, encoding: Encoding) -> Json:
         report, turned = self.report, encoding.direction.turned
         return {
@@ -235,6 +243,10 @@ class Dropped(Event):
     trial: int
     kept_step: int = 0  # of the checkpoint
 
+    @property
+    def about(self) -> int:
+        return self.trial
+
     def body(self, encoding: Encoding) -> Json:
         return {"trial": self.trial, "kept_step": self.kept_step}
 
@@ -260,6 +272,10 @@ class Ended(Event):
     trial: int
     outcome: Outcome
     charges: Charges = field(default_factory=dict)
+
+    @property
+    def about(self) -> int:
+        return self.trial
 
     def body(self, encoding: Encoding) -> Json:
         outcome = self.outcome

@@ -5,9 +5,6 @@ Options that a file cannot hold, because they are objects of the user's program,
 
 from __future__ import annotations
 
-import os
-import re
-import socket
 from collections.abc import Mapping
 from contextlib import closing
 from copy import deepcopy
@@ -17,6 +14,7 @@ from typing import Any
 
 from farthing.errors import StorageError
 from farthing.history.cost_knowledge import CostKnowledge
+from farthing.record.lock import runner_of
 from farthing.record.record import Record, Results, settings_in
 from farthing.record.storage import open_log
 from farthing.space import Space
@@ -48,8 +46,6 @@ def read_study(path: str | PathLike[str]) -> StudyFile:
     """
     if not Path(path).is_file():
         raise StorageError(f"{path}: there is no such study file")
-    if Path(path).stat().st_size == 0 and not Path(f"{path}-wal").exists():
-        raise StorageError(f"{path}: the file holds no study yet")
     runner = runner_of(path)
     with closing(open_log(path)) as log:
         rows = list(log.read())
@@ -59,29 +55,6 @@ def read_study(path: str | PathLike[str]) -> StudyFile:
         record = Record.replayed(log, rows, settings, space, knowledge, elsewhere=runner is not None)
         left_out += tuple(name for key, name in FUNCTIONS.items() if settings.cost.get(key))
         return StudyFile(str(path), record, runner, left_out)
-
-
-def runner_of(path: str | PathLike[str]) -> str | None:
-    """Who runs a study now, by the note in its lock file; of a process on another machine it cannot be said whether it
-    still does."""
-    try:
-        holder = Path(f"{os.path.realpath(path)}.lock").read_text(errors="replace")
-    except OSError:
-        return None
-    found = re.fullmatch(r"process (\d+) on (.*)", holder, re.DOTALL)
-    if found is None:
-        return None
-    return holder if found[2] != socket.gethostname() or _is_there(int(found[1])) else None
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 class OptionPlaceholder:

@@ -8,20 +8,23 @@ what memory knows is always on disk; `replayed` is the same fold over the events
 from __future__ import annotations
 
 import json
+import sqlite3
+import threading
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
 from typing import Any
 
-from farthing.budget import Budget, Ledger
+from farthing.budget import Budget, Charges, Ledger
 from farthing.direction import Direction
 from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record.events import Asked, Budgeted, Noted, Opened
+from farthing.record.events import Asked, Budgeted, Charged, Noted, Opened
+from farthing.record.heartbeat import Heartbeat
 from farthing.record.lock import exclusive
 from farthing.record.state import Encoding, Event, State, read_event, write_event
-from farthing.record.storage import EventLog, MemoryLog, open_log
+from farthing.record.storage import EventLog, SQLiteLog, open_log
 from farthing.space import Space
 from farthing.trial import Status, Trial
 
@@ -39,6 +42,8 @@ class Record:
         self._encoding = Encoding(space, self.direction)
         self._first = State(space, History(settings.seed, cost_knowledge=knowledge, max_steps=settings.max_steps))
         self.state = self._first
+        self._owed: Charges = {}  # found in the heartbeat of a process that was killed; the next write begins with it
+        self._lock = threading.RLock()  # a heartbeat comes from another thread
 
     @classmethod
     def begun(cls, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> Record:
@@ -55,9 +60,12 @@ class Record:
         """That of an existing file, of which the first event is known. What was running there was interrupted, unless
         another process runs it elsewhere."""
         record = cls(log, settings, space, knowledge)
-        record._replay(rows[1:])
+        last_of = record._replay(rows[1:])
         if not elsewhere:
+            record._owed = record._spent_since(last_of)
             record.state = record.state.interrupted()
+            if record._owed:
+                record.state = record.state.charged(record._owed)
         return record
 
     @property
@@ -79,7 +87,7 @@ class Record:
     @property
     def storage(self) -> str | None:
         """The file, None when everything is in memory."""
-        return None if isinstance(self.log, MemoryLog) else self.log.name
+        return str(self.log.path) if isinstance(self.log, SQLiteLog) else None
 
     def limit(self, budget: Budget) -> None:
         """Let the budget be this one from here on; not while another process runs the study, which would break."""
@@ -95,22 +103,62 @@ class Record:
 
     def write(self, *happened: Event) -> None:
         """On disk first, all of them or none, then in memory."""
-        self.log.append(*(write_event(event, self._encoding) for event in happened))
-        for event in happened:
-            self.state = event.applied(self.state)
+        with self._lock:
+            self._append(*happened)
+            for event in happened:
+                self.state = event.applied(self.state)
 
-    def _replay(self, rows: Rows) -> None:
+    def _append(self, *happened: Event) -> None:
+        """On disk, after what is owed."""
+        owed = [Charged(self._owed)] if self._owed else []
+        self.log.append(*(write_event(event, self._encoding) for event in (*owed, *happened)))
+        self._owed = {}
+
+    def beat(self, due: Charges, trials: Mapping[int, Mapping[str, float]], *, after: int | None = None) -> None:
+        """Leave word of what was spent since the last events, for whoever opens the file after this process was killed.
+
+        `due` belongs to no trial, `trials` to running ones by number. It is best effort: of a file that cannot be
+        written nothing is said. `after` is the number of events (`events`) when the amounts were read; if more have
+        been written since, they may be in those, and the heartbeat is left out.
+        """
+        with self._lock, suppress(StorageError, sqlite3.Error, OSError):
+            if self._owed:
+                self._append()
+            if after is None or after == self.events:
+                self.log.beat(Heartbeat(self.events, due, trials))
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return self.log.count
+
+    def _spent_since(self, last_of: Mapping[int, int]) -> Charges:
+        """What a killed process spent after its last events, by its heartbeat; `last_of` holds each trial's last."""
+        if self.log.heartbeat is None or self.state.budgeted is None:
+            return {}
+        running = {trial.number: last_of.get(trial.number, 0) for trial in self.history.running}
+        try:
+            return Heartbeat.read(self.log.heartbeat).counted(self.log.count, running)
+        except Exception as error:  # whatever a file of unknown origin holds
+            raise StorageError(f"{self.log.name}: its heartbeat cannot be read ({_shortened(repr(error))})") from error
+
+    def _replay(self, rows: Rows) -> dict[int, int]:
+        """Let the state grow by events that were read; returns the number of the last one of each trial."""
+        last_of: dict[int, int] = {}
         for number, (kind, body) in enumerate(rows, start=2):
             try:
                 event = read_event(kind, body, self._encoding)
                 event.check(self.state)
                 self.state = event.applied(self.state)
+                if event.about is not None:
+                    last_of[event.about] = number
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
                 raise StorageError(
                     f"{self.log.name}: event {number} cannot be read ({_shortened(repr(error))}); the {number - 1} "
                     "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
                     f"farthing.record.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
                 ) from error
+        return last_of
 
     def before(self, trial: int) -> State:
         """What was known when a trial was first proposed: trials that ended later are running, as they were then.
@@ -128,7 +176,7 @@ class Record:
         raise InvalidArgument(f"trial: expected the number of a trial that was asked for, below {count}, got {trial!r}")
 
     def past(self) -> list[Event]:
-        """Every event so far. A file is read by a connection of its own: reading moves where this one writes next."""
+        """Every event so far. A file is looked at anew: reading moves where this log writes next."""
         log = self.log if self.storage is None else open_log(self.storage)
         with nullcontext(log) if log is self.log else closing(log):
             return [read_event(kind, body, self._encoding) for kind, body in log.read()]

@@ -1,112 +1,104 @@
-"""What became of a study file that was not closed, cut off or overwritten.
+"""What can still be read of a study file that was not closed, cut off or overwritten.
 
-SQLite's write-ahead log (`<file>-wal`) is a header of 32 bytes and frames of 24 bytes and a page. A frame counts if its
-salts are the header's and its checksum, which runs over everything before it, is right; the first that does not ends
-the log. So a log that was cut anywhere loses no more than what was being written. One that was overwritten in its
-middle loses whole events too, and SQLite is silent about that: we are not.
-
-Nothing here opens the database file but through SQLite: closing a second descriptor of it would drop SQLite's locks.
+Nothing here opens the database file but through SQLite while somebody uses it: see sharing.py.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
-import struct
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 from farthing.errors import StorageError
+from farthing.record.checksums import BEGINNING, Row, checksum
+from farthing.record.paths import FileStamp, beside
 from farthing.record.schema import CURRENT, Format, harden, version_in
+from farthing.record.sharing import index_header, is_used
+from farthing.record.wal import HEADER, LogState, frames_in_index, log_state
 
 SECONDS_TO_WAIT = 30.0  # for another process's lock
+CHECKED_FROM = 2  # the schema version from which events have checksums
 
-HEADER, FRAME_HEADER = 32, 24
-MAGIC = 0x377F0682  # its last bit says whether checksums are of big-endian words
+# what a file of any origin can make of SQLite and of what we make of its rows
+UNREADABLE = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
 
-Row = tuple[int, float, str, str]  # number, time, kind, body
+Event = tuple[str, str]  # kind, JSON
 
 
 @dataclass(frozen=True)
 class FileState:
     """What can be seen of a study file without opening it."""
 
-    path: Path
-    size: int
-    log_size: int
+    file: FileStamp
+    log: FileStamp
 
     @classmethod
     def of(cls, path: Path) -> FileState:
-        log_size = _size(log_of(path))  # first: a rival that makes the file now makes its log later
-        return cls(path, _size(path), log_size)
+        log = FileStamp.of(log_of(path))  # first: a rival that makes the file now makes its log later
+        return cls(FileStamp.of(path), log)
+
+    @property
+    def size(self) -> int:
+        return self.file.size
 
     @property
     def lost_its_database(self) -> bool:
         """SQLite takes such a file for new, and deletes the log."""
-        return self.size == 0 and self.log_size > HEADER
+        return self.size == 0 and self.log.size > HEADER
 
     @property
     def unclean(self) -> bool:
         """Whether the last process to use it did not close it, or still uses it."""
-        return self.log_size > 0
+        return self.log.size > 0
 
 
 def log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+    return beside(path, "-wal")
 
 
 @dataclass(frozen=True)
-class LogState:
-    """What a write-ahead log holds."""
+class KnownLog:
+    """The log of a file that nobody uses, and what its index knows of it."""
 
-    readable: bool  # whether its header is
-    whole: int  # frames that count
-    beyond: int  # frames of the same log after one that does not
-    pages: frozenset[int] = frozenset()  # that are in the frames that count
+    state: LogState = field(default_factory=LogState)
+    indexed: int | None = None  # frames there were, None where that is not known
 
+    @classmethod
+    def of(cls, path: Path) -> KnownLog:
+        try:
+            with log_of(path).open("rb") as file:
+                state = log_state(file)
+        except FileNotFoundError:  # its last user has just closed it
+            return cls()
+        return cls(state, frames_in_index(index_header(path), state.salts) if state.salts else None)
 
-def log_state(content: bytes) -> LogState:
-    """What SQLite will make of a write-ahead log, and what it will leave out."""
-    if len(content) < HEADER:
-        return LogState(True, 0, 0)  # nothing was written yet
-    magic, _, page, _, *salts_and_sums = struct.unpack(">8I", content[:HEADER])
-    order = ">" if magic & 1 else "<"
-    sums = _checksum(content[: HEADER - 8], (0, 0), order)
-    if magic & ~1 != MAGIC or sums != tuple(salts_and_sums[2:]):
-        return LogState(False, 0, 0)
-    salts, whole, beyond, pages = content[16:24], 0, 0, set[int]()
-    for start in range(HEADER, len(content) - FRAME_HEADER - page + 1, FRAME_HEADER + page):
-        ours = content[start + 8 : start + 16] == salts
-        if ours and not beyond and whole == (start - HEADER) // (FRAME_HEADER + page):
-            sums = _checksum(content[start : start + 8], sums, order)
-            sums = _checksum(content[start + FRAME_HEADER : start + FRAME_HEADER + page], sums, order)
-            if sums == struct.unpack(">2I", content[start + 16 : start + FRAME_HEADER]):
-                whole += 1
-                pages.add(int.from_bytes(content[start : start + 4]))
-        elif ours:
-            beyond += 1
-    return LogState(True, whole, beyond, frozenset(pages))
-
-
-def _checksum(content: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]:
-    """SQLite's own, over 32-bit words two by two."""
-    words = struct.unpack(f"{order}{len(content) // 4}I", content)
-    a, b = sums
-    for first, second in zip(words[::2], words[1::2], strict=True):
-        a = (a + first + b) & 0xFFFFFFFF
-        b = (b + second + a) & 0xFFFFFFFF
-    return a, b
+    @property
+    def loss(self) -> str | None:
+        """What is missing at its end, in words; None if nothing is, as far as anybody can know."""
+        state = self.state
+        if self.indexed is not None:
+            missing = self.indexed - state.committed
+            if missing <= 0:
+                return None
+            return f"its write-ahead log ends after page {state.committed}, {missing} more were in it: events are lost"
+        if state.beyond:
+            return (
+                f"its write-ahead log is damaged after page {state.whole}, and the {state.beyond} pages after that are "
+                "left out: events that were in them are lost"
+            )
+        if state.torn:
+            return (
+                f"its write-ahead log ends in the middle of what was being written, after page {state.committed}: "
+                "that is left out, and if the log was cut off or overwritten, events are lost"
+            )
+        return None
 
 
 def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
@@ -116,55 +108,88 @@ def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
         uri, uri=True, timeout=SECONDS_TO_WAIT, isolation_level=None, check_same_thread=False
     )  # fmt: skip
-    harden(connection)
+    try:
+        harden(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def fault_found(connection: sqlite3.Connection) -> str | None:
-    """The first thing that SQLite's check finds wrong, None if nothing is."""
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    return None if found == "ok" else str(found).replace("\n", " ")
+@contextmanager
+def copied(path: Path, log: LogState) -> Iterator[sqlite3.Connection]:
+    """A copy of a file and of what counts in its log. SQLite would rewrite the log's index to read the file itself,
+    or cannot share the log."""
+    with tempfile.TemporaryDirectory(prefix="farthing-") as folder:
+        copy = Path(folder) / "study.db"
+        shutil.copyfile(path, copy)
+        if log.length:
+            with log_of(path).open("rb") as source, log_of(copy).open("wb") as target:
+                left = log.length
+                while left > 0 and (part := source.read(min(left, 1 << 20))):
+                    target.write(part)
+                    left -= len(part)
+        with closing(read_only(copy, immutable=not log.length)) as connection:
+            yield connection
 
 
-def fault_in_row(row: tuple[object, ...], expected: int) -> str | None:
-    """What is wrong with a row of the table of events, None if nothing is."""
-    number, *_, kind, body = row
-    if number != expected:
-        return f"event {expected} is missing: event {number} comes in its place"
-    if not isinstance(kind, str) or not isinstance(body, str):
-        return f"event {expected} is no text"
-    return None
+def rows_in(connection: sqlite3.Connection, version: int) -> sqlite3.Cursor:
+    """Number, time, kind, body and checksum of the events, which is NULL in files that have none."""
+    last = "checksum" if version >= CHECKED_FROM else "NULL"
+    return connection.execute(f"SELECT number, time, kind, body, {last} FROM events ORDER BY number")
 
 
-def damaged(path: Path, what: str) -> StorageError:
+def whole_rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[Row, int]]:
+    """Each event with the checksum up to it; a ValueError at the first that is not whole."""
+    chain = BEGINNING
+    for expected, (number, time, kind, body, said) in enumerate(rows, start=1):
+        if number != expected:
+            raise ValueError(f"event {expected} is missing: event {number} comes in its place")
+        if not isinstance(kind, str) or not isinstance(body, str) or not isinstance(time, float):
+            raise ValueError(f"event {expected} is no text")
+        chain = checksum(expected, time, kind, body, chain)
+        if said is not None and said != chain:
+            raise ValueError(f"event {expected} is not as it was written: its checksum is wrong")
+        yield (expected, time, kind, body), chain
+
+
+def damaged(path: Path, name: str, what: str) -> StorageError:
     """What is wrong, how much could be read, and what can be done."""
     events = len(readable(path))
     if not events:
-        return StorageError(f"{path}: {what}; none of its events can be read. Put back a copy of the file")
+        return StorageError(f"{name}: {what}; none of its events can be read. Put back a copy of the file")
     return StorageError(
-        f"{path}: {what}; its first {events} events can be read. Put back a copy of the file, or go on with these in a "
-        f"new one: farthing.record.storage.salvage({str(path)!r}, 'new.db')"
+        f"{name}: {what}; its first {events} events can be read. Put back a copy of the file, or go on with these in a "
+        f"new one: farthing.record.storage.salvage({name!r}, 'new.db')"
     )
 
 
 def readable(path: Path, form: Format = CURRENT) -> list[Row]:
     """The events of a file, damaged or not, up to the first that is not whole."""
     try:
-        with closing(read_only(path, immutable=_size(log_of(path)) == 0)) as connection:
+        with _any_connection(path) as connection:
             connection.execute("PRAGMA writable_schema=ON")  # lets SQLite read a file that is shorter than it says
-            version_in(connection, form, str(path))
-            return list(_whole_rows(connection))
-    except (sqlite3.Error, StorageError):
+            version = version_in(connection, form, str(path))
+            return list(_readable_rows(connection, version))
+    except (*UNREADABLE, StorageError, OSError):
         return []
 
 
-def _whole_rows(connection: sqlite3.Connection) -> Iterator[Row]:
+@contextmanager
+def _any_connection(path: Path) -> Iterator[sqlite3.Connection]:
+    state = FileState.of(path)
+    if state.unclean and not is_used(path):
+        with copied(path, KnownLog.of(path).state) as connection:
+            yield connection
+    else:
+        with closing(read_only(path, immutable=not state.unclean)) as connection:
+            yield connection
+
+
+def _readable_rows(connection: sqlite3.Connection, version: int) -> Iterator[Row]:
     try:
-        rows = connection.execute("SELECT number, time, kind, body FROM events ORDER BY number")
-        for expected, row in enumerate(rows, start=1):
-            if fault_in_row(row, expected) or not isinstance(row[1], float):
-                return
+        for row, _ in whole_rows(rows_in(connection, version)):
             json.loads(row[3])
             yield row
-    except (sqlite3.Error, ValueError, RecursionError):
+    except (*UNREADABLE, ValueError, RecursionError):
         return

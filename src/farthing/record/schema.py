@@ -1,7 +1,7 @@
-"""The format of a study file: one table, its version, and how an older version becomes the newest.
+"""The format of a study file: its tables, its version, and how an older version becomes the newest.
 
-A file is data that anyone may have written. It is accepted only if its schema holds our table as we make it, and
-nothing else: no view can stand in for the table, and no trigger, index or generated column can run an expression.
+A file is data that anyone may have written. It is accepted only if its schema holds our tables as we make them, and
+nothing else: no view can stand in for a table, and no trigger, index or generated column can run an expression.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from farthing.errors import StorageError
+from farthing.record.checksums import chained
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x46544847  # "FTHG" in ASCII, so that `file` and we know our own
 
-TABLE = """
+EVENTS_1 = """
 CREATE TABLE events (
     number INTEGER PRIMARY KEY,
     time   REAL NOT NULL,
@@ -24,6 +25,30 @@ CREATE TABLE events (
 ) STRICT
 """
 
+EVENTS = """
+CREATE TABLE events (
+    number   INTEGER PRIMARY KEY,
+    time     REAL NOT NULL,
+    kind     TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT
+"""
+
+MARKS = """
+CREATE TABLE marks (
+    number   INTEGER PRIMARY KEY,
+    time     REAL NOT NULL,
+    kind     TEXT NOT NULL,
+    body     TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT
+"""
+
+INSERT = "INSERT INTO events (number, time, kind, body, checksum) VALUES (?, ?, ?, ?, ?)"
+MOST_LOOKED_AT = 16  # objects of a schema, and times the length of our longest statement: enough to say what is wrong
+
+Tables = Mapping[str, str]  # name -> the statement that makes it
 Migration = Callable[[sqlite3.Connection], None]
 
 
@@ -31,17 +56,29 @@ Migration = Callable[[sqlite3.Connection], None]
 class Format:
     """What this Farthing writes, and what it can bring up to that.
 
-    `tables` holds the statement that makes the table of each version. `migrations` holds, for each version but the
+    `tables` holds the statements that make the tables of each version. `migrations` holds, for each version but the
     newest, the function that turns a file of it into one of the next; it runs inside a transaction, and must not end it
     (`executescript` would).
     """
 
     version: int
-    tables: Mapping[int, str]
+    tables: Mapping[int, Tables]
     migrations: Mapping[int, Migration]
 
 
-CURRENT = Format(SCHEMA_VERSION, {1: TABLE}, {})
+def with_checksums(connection: sqlite3.Connection) -> None:
+    """Version 1 to 2. The table is made anew, not altered: SQLite would keep a statement that is not ours."""
+    rows = connection.execute("SELECT number, time, kind, body FROM events ORDER BY number").fetchall()
+    connection.execute("DROP TABLE events")
+    for statement in VERSION_2.values():
+        connection.execute(statement)
+    connection.executemany(INSERT, chained(rows))
+
+
+VERSION_1: Tables = {"events": EVENTS_1}
+VERSION_2: Tables = {"events": EVENTS, "marks": MARKS}
+
+CURRENT = Format(SCHEMA_VERSION, {1: VERSION_1, 2: VERSION_2}, {1: with_checksums})
 
 
 def harden(connection: sqlite3.Connection) -> None:
@@ -66,7 +103,8 @@ def create(connection: sqlite3.Connection, form: Format) -> None:
     """One transaction, so that a file is either whole or empty; a rival that was faster is fine."""
     connection.execute("BEGIN IMMEDIATE")
     if is_blank(connection):
-        connection.execute(form.tables[form.version])
+        for statement in form.tables[form.version].values():
+            connection.execute(statement)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={form.version}")
     connection.execute("COMMIT")
@@ -82,23 +120,31 @@ def version_in(connection: sqlite3.Connection, form: Format, name: str) -> int:
             f"{name}: has schema version {version}, this Farthing reads version {form.version}; "
             "use the Farthing that wrote it or a newer one"
         )
-    _require_only_our_table(connection, form.tables[version], name)
+    _require_only(connection, form.tables[version], name)
     return version
 
 
-def _require_only_our_table(connection: sqlite3.Connection, table: str, name: str) -> None:
-    found = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name <> 'events', rowid").fetchall()
+def _require_only(connection: sqlite3.Connection, tables: Tables, name: str) -> None:
+    """Our tables and nothing else. Read as bytes: the text of a foreign schema may be anything, of any length."""
+    longest = MOST_LOOKED_AT * max(map(len, tables.values()))
+    found = connection.execute(
+        "SELECT CAST(type AS BLOB), CAST(name AS BLOB), substr(CAST(sql AS BLOB), 1, ?) FROM sqlite_master "
+        "ORDER BY name <> 'events', rowid LIMIT ?", (longest, MOST_LOOKED_AT),
+    ).fetchall()  # fmt: skip
     if not found:
         raise StorageError(f"{name}: is a Farthing study without its table of events")
-    for kind, called, statement in found:
-        if (kind, called) != ("table", "events"):
-            raise StorageError(f"{name}: holds a {kind} {called!r}, which no Farthing study does; it is not used")
-        if _words(statement) != _words(table):
-            raise StorageError(f"{name}: its table of events is not the one Farthing makes; it is not used")
+    missing = dict(tables)
+    for kind, called, statement in ((_text(kind), _text(called), _text(sql)) for kind, called, sql in found):
+        if kind != "table" or called not in missing:
+            raise StorageError(f"{name}: holds a {kind:.80} {called[:80]!r}, which no study does; it is not used")
+        if statement.split() != missing.pop(called).split():
+            raise StorageError(f"{name}: its table of {called} is not the one Farthing makes; it is not used")
+    if missing:
+        raise StorageError(f"{name}: is a Farthing study without its table of {', '.join(missing)}")
 
 
-def _words(statement: object) -> list[str]:
-    return str(statement).split()
+def _text(stored: object) -> str:
+    return stored.decode(errors="backslashreplace") if isinstance(stored, bytes) else repr(stored)
 
 
 def migrate(connection: sqlite3.Connection, form: Format, name: str) -> None:

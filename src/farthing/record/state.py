@@ -80,6 +80,11 @@ class Event(ABC):
     def __init_subclass__(cls) -> None:
         Event.kinds[cls.kind] = cls
 
+    @property
+    def about(self) -> int | None:
+        """The number of the trial that it happened to, if any."""
+        return None
+
     @abstractmethod
     def body(self, encoding: Encoding) -> Json:
         """As JSON."""

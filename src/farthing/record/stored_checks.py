@@ -6,19 +6,35 @@ Not those of checks.py: there a user gave an argument and is told what is accept
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import NoReturn
 
-from farthing.budget import Charges
+from farthing.budget import ACCOUNTS, Budget, Charges
+from farthing.checks import shown
+
+UNITS = frozenset({*Budget.UNITS, "evaluations"})
+LARGEST = 2**53  # of a whole number: above it a float is not exact, and nothing that is counted comes near
+DEEPEST = 100  # of nested lists and objects: what objectives note is far flatter, and Python's own limit far away
 
 
-def whole(name: str, given: object, most: float = math.inf) -> None:
-    if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= most:
-        raise ValueError(f"{name} is {given!r}")
+def _refuse(name: str, given: object) -> NoReturn:
+    raise ValueError(f"{name} is {shown(given)}")
+
+
+def whole(name: str, given: object, least: int = 0, most: float = LARGEST) -> None:
+    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+        _refuse(name, given)
 
 
 def number(name: str, given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise ValueError(f"{name} is {given!r}")
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        _refuse(name, given)
+    try:
+        finite = math.isfinite(given)
+    except OverflowError:  # a whole number that no float can hold
+        finite = False
+    if not finite:
+        _refuse(name, given)
 
 
 def amount(name: str, given: object) -> None:
@@ -26,22 +42,72 @@ def amount(name: str, given: object) -> None:
     if given is not None:
         number(name, given)
         if not isinstance(given, int | float) or given < 0:
-            raise ValueError(f"{name} is {given!r}")
+            _refuse(name, given)
+
+
+def switch(name: str, given: object) -> None:
+    if not isinstance(given, bool):
+        _refuse(name, given)
 
 
 def text(name: str, given: object) -> None:
     if not isinstance(given, str):
-        raise ValueError(f"{name} is {given!r}")
+        _refuse(name, given)
 
 
 def mapping(name: str, given: object) -> None:
     if not isinstance(given, Mapping):
-        raise ValueError(f"{name} is {given!r}")
+        _refuse(name, given)
+
+
+def only(name: str, given: Mapping[str, object], known: Collection[str]) -> None:
+    """No names but these."""
+    if unknown := [key for key in given if key not in known]:
+        raise ValueError(f"{name} has {shown(unknown[0])}, which is unknown")
+
+
+def plain(name: str, given: object, depth: int = DEEPEST) -> None:
+    """JSON that is not nested deeply, with numbers that a float can hold, or NaN: what an objective may note."""
+    if depth == 0:
+        raise ValueError(f"{name} is nested too deeply")
+    if isinstance(given, Mapping):
+        for key, item in given.items():
+            text(f"a name in {name}", key)
+            plain(name, item, depth - 1)
+    elif isinstance(given, list | tuple):
+        for item in given:
+            plain(name, item, depth - 1)
+
+
+def attributes(given: object) -> None:
+    mapping("attributes", given)
+    plain("attributes", given)
+
+
+def amounts(name: str, given: object) -> None:
+    """What was spent, by unit."""
+    mapping(name, given)
+    assert isinstance(given, Mapping)
+    only(name, given, UNITS)
+    for unit, spent in given.items():
+        if spent is None:
+            _refuse(f"{name} in {unit}", spent)
+        amount(f"{name} in {unit}", spent)
 
 
 def charges(given: Charges) -> None:
     mapping("charges", given)
-    for account, amounts in given.items():
-        mapping(account, amounts)
-        for unit, spent in amounts.items():
-            number(f"{account} in {unit}", spent)
+    only("charges", given, ACCOUNTS)
+    for account, spent in given.items():
+        amounts(account, spent)
+
+
+def ledger(given: object) -> None:
+    """A ledger as an ask knew it."""
+    mapping("ledger", given)
+    assert isinstance(given, Mapping)
+    only("ledger", given, ("accounts", "committed", "running"))
+    charges(given["accounts"])
+    number("committed", given["committed"])
+    amount("committed", given["committed"])
+    whole("running", given["running"])

@@ -7,6 +7,7 @@ tick can be written again without a change of its time or size. So the contents 
 from __future__ import annotations
 
 import os
+import stat
 import time
 import zlib
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ class Checkpoints:
 
 
 def _files(folder: Path) -> Iterator[str]:
+    if folder.is_symlink():  # not made by us: what it leads to is somebody else's
+        return
     for parent, _, names in os.walk(folder):
         for name in names:
             yield os.path.join(parent, name)
@@ -60,6 +63,8 @@ def _files(folder: Path) -> Iterator[str]:
 def _compare(path: str, before: _Snapshot | None) -> tuple[_Snapshot, bool]:
     """A file as it is now, and whether it changed."""
     state = os.stat(path)
+    if not stat.S_ISREG(state.st_mode):  # a named pipe would never end
+        raise OSError(f"{path} is no ordinary file")
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
     young = time.time_ns() - state.st_mtime_ns < COARSEST_TICK
     same = before is not None and before[:3] == stamp

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from farthing.errors import StorageError
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
@@ -48,8 +49,10 @@ class PausedLearners:
     def folder(self, number: int, new: bool) -> Path:
         """Where a trial's checkpoints go. What an earlier study of the same name left is not this trial's."""
         folder = self._folder(number)
-        if new and folder.exists():
-            shutil.rmtree(folder)
+        if new and folder.is_symlink():
+            folder.unlink()  # the link itself: what it leads to is somebody else's
+        elif new and folder.exists():
+            shutil.rmtree(folder)  # which follows no links inside it
         return folder
 
     def _folder(self, number: int) -> Path:
@@ -93,7 +96,13 @@ class PausedLearners:
 def checkpoint_root(session: Session) -> Path:
     """Where a study's checkpoints are: next to its file; of one in memory, in a temporary folder."""
     if session.storage is not None:
-        return Path(f"{session.storage}.checkpoints").absolute()
+        root = Path(f"{session.storage}.checkpoints")  # absolute, next to the real file
+        if root.is_symlink():
+            raise StorageError(
+                f"{session.storage}: {root.name} next to it is a symbolic link, which a run does not follow; "
+                "put the study's file where its checkpoints are to be"
+            )
+        return root
     if session not in _temporary:
         folder = tempfile.mkdtemp(prefix="farthing-")
         weakref.finalize(session, shutil.rmtree, folder, ignore_errors=True)

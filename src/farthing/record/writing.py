@@ -1,0 +1,180 @@
+"""Writing to a study file: the one connection that changes it.
+
+The first transaction marks the file as in use, with its last event, and is moved from the log into the file at once. A
+clean end marks it as closed, with its last event. Between the two SQLite needs nothing of us.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from farthing.errors import StorageError
+from farthing.record.checksums import ChainedRow
+from farthing.record.lock import exclusive, held_here
+from farthing.record.marks import HEARTBEAT, Use, forget_heartbeat, mark, mark_use
+from farthing.record.paths import FileStamp, make_private, require_ordinary, require_writable
+from farthing.record.recovery import SECONDS_TO_WAIT, UNREADABLE, log_of, read_only
+from farthing.record.schema import INSERT, Format, create, harden, is_blank, migrate, version_in
+from farthing.record.sharing import closed_here, opened_here
+
+SECONDS_FOR_READERS = 1.0  # who look while a file is closed: without them its log can be emptied
+RIVAL = (
+    "another process has written to this study since it was opened here; only one may run it at a time "
+    "(any number may read)"
+)
+
+
+class Writer:
+    """A study file in use. `last` and `chain` are the number and the checksum of its last event."""
+
+    def __init__(self, path: Path, name: str, form: Format, last: int, chain: int) -> None:
+        self.path, self.name, self._form, self.last, self.chain = path, name, form, last, chain
+        self._marked, self._process = False, os.getpid()
+        require_ordinary(path, name)
+        require_writable(path, name)
+        make_private(path, name)
+        self._identity, self._log_identity = FileStamp.of(path).identity, (0, 0)
+        opened_here(path)
+        try:
+            self._connection = self._open_patiently()
+        except BaseException as error:
+            closed_here(path)
+            if isinstance(error, UNREADABLE):
+                raise StorageError(f"{name}: cannot be opened to be written ({error})") from error
+            raise
+
+    def _open_patiently(self) -> sqlite3.Connection:
+        """SQLite does not wait for a rival who is turning the same new file to a write-ahead log: we do."""
+        deadline = time.monotonic() + SECONDS_TO_WAIT
+        while True:
+            try:
+                return self._open()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def _open(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self.path))}?mode=rw"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=SECONDS_TO_WAIT, isolation_level=None, check_same_thread=False
+        )  # fmt: skip
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        harden(connection)
+        if not is_blank(connection):
+            version_in(connection, self._form, self.name)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        if is_blank(connection):
+            create(connection, self._form)
+        if version_in(connection, self._form, self.name) < self._form.version:
+            with nullcontext() if held_here(self.path) else exclusive(self.path):
+                migrate(connection, self._form, self.name)
+        self._require_same_files()
+
+    def write(self, rows: Sequence[ChainedRow], before: int) -> None:
+        """All of them in one transaction, or none; `before` is the number of events there are."""
+        try:
+            self._transact(lambda connection: connection.executemany(INSERT, rows), Use(True, *_end(rows, self)))
+        except sqlite3.IntegrityError as error:
+            raise StorageError(f"{self.name}: {RIVAL}") from error
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"{self.name}: the event could not be written ({error}); the {before} events before it are whole"
+            ) from error
+
+    def beat(self, text: str) -> None:
+        self._transact(lambda connection: mark(connection, HEARTBEAT, text), Use(True, self.last, self.chain))
+
+    def _transact(self, change: Callable[[sqlite3.Connection], object], use: Use) -> None:
+        """A change, and before the first one the mark of use; an earlier heartbeat has been read by then."""
+        self._require_same_files()
+        connection, first = self._connection, not self._marked
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if first:
+                forget_heartbeat(connection)
+                mark_use(connection, use)
+            change(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # some errors have ended it already
+                connection.execute("ROLLBACK")
+            raise
+        if first:
+            self._marked = True
+            self._into_the_file()
+            self._log_identity = FileStamp.of(log_of(self.path)).identity
+
+    def _into_the_file(self) -> None:
+        """Move what is in the log into the file, if that leaves room on the disk for what comes."""
+        log = FileStamp.of(log_of(self.path)).size
+        with suppress(sqlite3.Error, OSError):
+            if shutil.disk_usage(self.path.parent).free > 2 * log:
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _require_same_files(self) -> None:
+        """What SQLite writes to a file that was deleted or replaced would be lost without a word."""
+        log = self._log_identity
+        for path, identity in ((self.path, self._identity), (log_of(self.path), log)):
+            if identity != (0, 0) and FileStamp.of(path).identity != identity:
+                raise StorageError(
+                    f"{self.name}: {path.name} was deleted or replaced while it was in use, so nothing more is "
+                    f"written to it; the study in memory is whole up to event {self.last}"
+                )
+
+    def close(self) -> None:
+        """A fork does not close what its parent uses."""
+        if os.getpid() != self._process:
+            return
+        try:
+            with _reader_of(self.path) if self._marked and not self._marked_closed() else nullcontext():
+                self._connection.close()
+        finally:
+            closed_here(self.path)
+
+    def _marked_closed(self) -> bool:
+        """Mark it as closed, and empty its log, unless somebody else has written to it."""
+        connection = self._connection
+        try:
+            self._require_same_files()
+            connection.execute("BEGIN IMMEDIATE")
+            (last,) = connection.execute("SELECT max(number) FROM events").fetchone()
+            if (last or 0) == self.last:
+                mark_use(connection, Use(False, self.last, self.chain))
+            connection.execute("COMMIT")
+            connection.execute(f"PRAGMA busy_timeout={1000 * SECONDS_FOR_READERS:.0f}")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except (sqlite3.Error, StorageError):
+            return False
+        return True
+
+
+def _reader_of(path: Path) -> AbstractContextManager[object]:
+    """Where a file could not be marked as closed, say on a full disk, its log must stay: SQLite leaves it to a reader,
+    who cannot remove it."""
+    try:
+        reader = read_only(path)
+        is_blank(reader)
+    except sqlite3.Error:
+        return nullcontext()
+    return closing(reader)
+
+
+def _end(rows: Sequence[ChainedRow], before: Writer) -> tuple[int, int]:
+    """Number and checksum of the last event."""
+    return (rows[-1][0], rows[-1][-1]) if rows else (before.last, before.chain)
