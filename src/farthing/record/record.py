@@ -99,8 +99,13 @@ class Record:
         for event in happened:
             self.state = event.applied(self.state)
 
-    def beat(self, due: Charges, trials: Mapping[int, Mapping[str, float]]) -> None:
+    def beat(self, due: Charges, trials: Mapping[int, Mapping[str, float]], *, after: int | None = None) -> None:
         """Note what was spent since the last event, in case this process is killed."""
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return getattr(self.log, "_last", 0)
 
     def _replay(self, rows: Rows) -> None:
         for number, (kind, body) in enumerate(rows, start=2):

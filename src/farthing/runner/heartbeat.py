@@ -79,18 +79,17 @@ class Heartbeat:
             wait = INTERVAL
 
     def _beat(self) -> None:
-        """Never between taking amounts and writing the event that charges them. If an event came meanwhile, beat again:
-        it may have charged what this beat says."""
+        """Not between taking amounts and writing the event that charges them; if an event comes meanwhile, again."""
         record = self._session.record
         for _ in range(TRIES):
-            before = record.state
-            if self._clock.is_charging:
-                self._ended.wait(PAUSE)
-                continue
-            budget = record.ledger.budget
+            events, budget = record.events, record.ledger.budget
+            due = self._clock.due
             trials = {number: spending.amounts(budget) for number, spending in self._spending.items()}
             if self._ended.is_set():
                 return
-            record.beat(self._clock.due, trials)
-            if record.state is before and not self._clock.is_charging:
+            if self._clock.is_charging:
+                self._ended.wait(PAUSE)
+                continue
+            record.beat(due, trials, after=events)
+            if record.events == events:
                 return
