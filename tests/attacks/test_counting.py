@@ -49,8 +49,8 @@ def test_fit_counts_what_splitting_takes():
             return super().split(*arguments, **named)
 
     search = ft.FarthingSearchCV(
-        DecisionTreeClassifier(), {"max_depth": ft.Integer(1, 3)}, budget="2 evaluations", cv=SlowSplits(2), random_state=0,
-        iterative=False, refit=False,
+        DecisionTreeClassifier(), {"max_depth": ft.Integer(1, 3)}, budget="2 evaluations", cv=SlowSplits(2),
+        random_state=0, iterative=False, refit=False,
     )  # fmt: skip
     search.fit(np.arange(20.0).reshape(10, 2), np.arange(10) % 2)
     assert search.ledger_.account("optimiser", "seconds") > 0.6

@@ -197,7 +197,11 @@ HUNG_UP = """
 
 @pytest.mark.parametrize(
     ("evaluations", "before", "status"),
-    [(20, "", 129), (8, "signal.signal(signal.SIGHUP, signal.SIG_IGN)", 0)], ids=["hangup", "nohup"],
+    [
+        (20, "signal.signal(signal.SIGHUP, signal.SIG_DFL)", 129),
+        (8, "signal.signal(signal.SIGHUP, signal.SIG_IGN)", 0),
+    ],
+    ids=["hangup", "nohup"],
 )  # fmt: skip
 def test_a_terminal_that_is_closed_ends_the_run_in_order_unless_it_was_told_not_to_care(
     evaluations, before, status, tmp_path
