@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import time
 import traceback
@@ -87,6 +88,7 @@ class Said(logging.Handler):
 
 def live(path: str, kind: str, workers: str, waits_at: str) -> None:
     logging.getLogger("farthing").addHandler(Said())
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests may run under nohup, which would make it ignored
     isolate = False if kind == "here" else None
     with study_of(path, kind) as study:
         study.run(

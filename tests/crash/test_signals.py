@@ -203,20 +203,24 @@ def test_a_second_ctrl_c_kills_running_trials(nursery, tmp_path, kind):
     goes_on(path, kind, 2)
 
 
-def test_sigterm_leaves_a_training_step_time_to_end(nursery, tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["term", "hup"])
+def test_sigterm_leaves_a_training_step_time_to_end(nursery, tmp_path, number, code):
+    """And so does SIGHUP, when the terminal is closed."""
     path = tmp_path / "study.db"
     nursery.start(path, "training", workers=1, waits_at=2)
     assert nursery.until("waits")[-1] == ["waits", "0", "2"]  # all three are paused after a step; the first goes on
-    nursery.send(signal.SIGTERM)
+    nursery.send(number)
     time.sleep(0.1)
     gate_of(path).touch()
-    assert nursery.until("ended")[-1] == ["ended", "143"]
+    assert nursery.until("ended")[-1] == ["ended", str(code)]
     with ft.Study.resume(path, policy=Alternating()) as study:
         assert [len(trial.curve) for trial in study.trials] == [2, 1, 1]
     goes_on(path, "training", 1)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 0)], ids=["term", "ctrl-c"])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 0)], ids=["term", "hup", "ctrl-c"]
+)
 def test_in_the_runs_own_process_the_trial_is_interrupted_at_once(nursery, tmp_path, number, code):
     path = tmp_path / "study.db"
     nursery.start(path, "here", waits_at=1)
