@@ -18,6 +18,7 @@ from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units, values
+from farthing.history.ways import few_rows
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
@@ -39,10 +40,18 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 
 def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
-    """The process over warped values, warm-started from the last fit in the history."""
-    stored = history.fits.get("value")
+    """The process over warped values, warm-started from the last fit in the history; if nothing is to be fitted again,
+    with the hyperparameters of that fit, or of one to a few trials."""
+    stored, way = history.fits.get("value"), history.way
     warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, fitting.MEDIUM)
+    X, z = space.features(U), Warp.of(y)(y)
+    if way.refits:
+        return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
+    if warm is None:
+        some = few_rows(len(y), y)
+        warm = gp.fit(X[some], z[some], space.groups, None, fitting.MEDIUM).hyperparameters
+    rows = way.rows(len(y), y)
+    return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:
@@ -52,9 +61,17 @@ def success_model(space: Space, history: History) -> Feasibility | None:
         return None
     ended = [*history.of(Status.COMPLETE, Status.PAUSED, Status.STOPPED), *failed]
     succeeded = np.arange(len(ended)) < len(ended) - len(failed)
-    stored = history.fits.get("success")
+    stored, way = history.fits.get("success"), history.way
     warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return feasibility.fit(space.features(units(ended, len(space))), succeeded, space.groups, warm)
+    X = space.features(units(ended, len(space)))
+    if way.refits:
+        return feasibility.fit(X, succeeded, space.groups, warm)
+    failed_first = succeeded.astype(np.float64)
+    if warm is None:
+        some = few_rows(len(X), failed_first)
+        warm = feasibility.fit(X[some], succeeded[some], space.groups).hyperparameters
+    rows = way.rows(len(X), failed_first)
+    return feasibility.from_hyperparameters(X[rows], succeeded[rows], warm, space.groups)
 
 
 def recommend(space: Space, history: History) -> TrackedTrial | None:
@@ -63,7 +80,7 @@ def recommend(space: Space, history: History) -> TrackedTrial | None:
     if len(complete) < FEWEST_VALUES:
         return history.incumbent
     model = value_model(space, units(complete, len(space)), values(complete), history)
-    return complete[int(np.argmin(model.predict(model.X)[0]))]
+    return complete[int(np.argmin(model.mean_at(model.X)))]
 
 
 # -- all of them at one ask --------------------------------------------------------------------------------------------
@@ -97,7 +114,7 @@ class FittedModels:
         complete, p = history.complete, len(space)
         U, y = units(complete, p), values(complete)
         value = value_model(space, U, y, history)
-        target = float(value.predict(value.X)[0].min())
+        target = float(value.mean_at(value.X).min())
         pending = space.features(units(history.running, p))
         log_cost, cost_fit = cost_model(space, history)
         success = success_model(space, history)

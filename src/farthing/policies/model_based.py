@@ -14,11 +14,12 @@ import numpy as np
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
-from farthing.history import History
+from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
 from farthing.policies.initial_design import cost_effective_design, sobol_design
+from farthing.policies.sampling import NO_TIME, numbered
 from farthing.space import Space
 from farthing.trial import Proposal
 
@@ -40,6 +41,9 @@ class CostWeighted:
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         raise NotImplementedError
+
+    def rows(self, history: History) -> int:
+        return len(history.trials)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
@@ -71,6 +75,8 @@ def propose_by_rank(
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
     fresh = FreshSpace(space, history)
+    if history.way is Way.NONE:
+        return numbered(history, n, lambda _: fresh.claim_any(rng), NO_TIME)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
     models = FittedModels.of(space, fresh, history, ledger, design, rng, cost_model)

@@ -109,6 +109,9 @@ class BOPT:
         end = stopping.first_end(self.ends, trial.curve.values, _train_values(trial), history.max_steps)
         return Decision.CONTINUE if end is None else Decision.STOP
 
+    def rows(self, history: History) -> int:
+        return len(history.trials)
+
     def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None:
         """The step at which the fast period of a trial ended: the last step, if it is complete and no rule was met."""
         found = stopping.first_end(self.fast_ends, trial.curve.values, _train_values(trial), max_steps)
