@@ -16,6 +16,7 @@ import numpy as np
 from farthing.numerics.arrays import Array, Ints
 
 MOST_FEW = 256  # trials of the way FEW: an ask takes a tenth of a second, and is nearly as good as with all of them
+HURRIED_ROWS = 100  # that hyperparameters are found from where none were stored: 20 milliseconds
 
 T = TypeVar("T")
 
@@ -33,18 +34,18 @@ class Way(StrEnum):
         """Whether hyperparameters are searched for."""
         return self is Way.FULL
 
-    def rows(self, n: int, values: Array | None = None) -> Ints:
-        """Which of n observations the models know, in order. Of too many: half of them the best by their values (n,),
-        where there are values, and else evenly spread ones, which tell where was looked before."""
-        return np.arange(n) if self in (Way.FULL, Way.KEPT) else few_rows(n, values)
+    def rows(self, n: int, values: Array | None = None, most: int = MOST_FEW) -> Ints:
+        """Which of n observations the models know, in order: all, or `few_rows`."""
+        return few_rows(n, values, most) if self is Way.FEW else np.arange(n)
 
-    def of(self, items: Sequence[T], values: Array | None = None) -> list[T]:
+    def of(self, items: Sequence[T], values: Array | None = None, most: int = MOST_FEW) -> list[T]:
         """The items of these rows."""
-        return list(items) if self in (Way.FULL, Way.KEPT) else [items[i] for i in self.rows(len(items), values)]
+        return [items[i] for i in self.rows(len(items), values, most)]
 
 
 def few_rows(n: int, values: Array | None = None, most: int = MOST_FEW) -> Ints:
-    """At most so many of n rows, ascending: half of them those of least values (n,), the others evenly spread.
+    """At most so many of n rows, ascending. Where there are values (n,), half of them are those of least value; the
+    others are evenly spread, and tell where was looked before.
 
     >>> few_rows(6, np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]), most=4).tolist()
     [0, 3, 4, 5]

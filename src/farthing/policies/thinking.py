@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
@@ -29,10 +29,11 @@ REFERENCE_ROWS = 256  # of the factorisation that is timed: a few milliseconds
 TIMED = 3  # times: the quickest counts, since other programs can only make it slower
 CUBIC_FROM = 4_000  # rows: from there on factorising (n^3) takes longer than filling the matrix (n^2)
 LEAST_ROWS = 100  # with fewer, calling functions takes the time
-SEARCH = 12.0  # reference factorisations: what the search for the best candidate takes besides
+SEARCH = 24.0  # reference factorisations: what two searches take besides; near the end of a budget there are two
 # Per ask, measured with 500 to 2,000 trials. `ei` takes 10 in full, 35 when it starts from several places; models of
 # cost take up to twice that besides. With kept hyperparameters there is one for each model, and predictions.
 FACTORISATIONS = {Way.FULL: 60.0, Way.KEPT: 5.0, Way.FEW: 5.0}
+MEMORY = 0.9  # of the log of a pace, each time its way is passed over: 10 times too slow is 2 times after 12 asks
 RESERVE = {Way.FULL: 2.0, Way.KEPT: 2.0}  # times what a way takes must be left: if it is given up, another one follows
 
 
@@ -91,6 +92,7 @@ class Thinking:
         while True:
             began = time.perf_counter()
             way = way_within(end - began, {way: self.predicted(way, rows) for way in ways})
+            self._forget(ways[: ways.index(way)])
             if way is Way.NONE:
                 return think(way), way
             try:
@@ -106,6 +108,11 @@ class Thinking:
     def predicted(self, way: Way, rows: int) -> float:
         """Seconds that a way will take."""
         return self.paces.get(way, 1.0) * seconds_of(way, rows, reference_seconds())
+
+    def _forget(self, passed_over: Sequence[Way]) -> None:
+        """A way that is not tried cannot show that it has become faster: what was slow once is tried again later."""
+        for way in passed_over:
+            self.paces[way] = self.paces.get(way, 1.0) ** MEMORY
 
     def _learn(self, way: Way, rows: int, seconds: float) -> None:
         """Take the mean of what was known and what was seen: fits take turns being short and long. What took less than

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from farthing.history import History, TrackedTrial, Way, units
-from farthing.history.ways import few_rows
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array, Ints
 from farthing.policies.candidates import ANCHORS
 from farthing.space import Space
@@ -22,13 +22,13 @@ from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Warp
 
 CurvePoints: TypeAlias = Literal["variance", "last"]
 
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
 GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
-FEW_CURVES = 50  # that hyperparameters are found from in a hurry: as many as a cold fit tries its starts on
 FEWEST = 2  # curves, below which there is nothing to model
 JITTER = 1e-6  # of the variance, added to the diagonal since neighbouring steps are nearly the same to a solver
 
@@ -103,15 +103,15 @@ def _fitted(
     if nothing is to be fitted again."""
     way, stored, groups = history.way, history.fits.get("bapi"), space.groups
     warm, t_max = Hyperparameters.from_json(stored) if stored else None, float(history.max_steps or 0)
-    X, t, y = _data(options, space, way.of(trained, ends), t_max, warm)
+    X, t, y = _data(options, space, way.of(trained, ends, MOST_FEW // POINTS), t_max, warm)
     if way.refits:
         return monotone.fit(
             X, t, warp(y), groups, t_max=t_max, kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone
         )  # fmt: skip
-    if warm is None or warm.kernel != options.kernel:
-        some = _data(options, space, [trained[i] for i in few_rows(len(ends), ends, FEW_CURVES)], t_max, warm)
-        found = unconstrained.fit(some[0], some[1], warp(some[2]), groups, t_max, options.kernel)
-        warm = found.hyperparameters
+    if warm is None or warm.kernel != options.kernel or len(warm.log_scales) != number_of_groups(groups):
+        some = [trained[i] for i in few_rows(len(trained), None, HURRIED_ROWS // POINTS)]
+        X_few, t_few, y_few = _data(options, space, some, t_max, warm)
+        warm = unconstrained.fit(X_few, t_few, warp(y_few), groups, t_max, options.kernel).hyperparameters
     plain = unconstrained.from_hyperparameters(X, t, warp(y), warm, t_max, groups)
     return monotone.constrained(plain, int(rng.integers(2**62)), falling=options.monotone)
 

@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from farthing.history import TrackedTrial, Way, units
-from farthing.history.ways import MOST_FEW, few_rows
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
 from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.cost.log_cost import CostModel
+from farthing.surrogates.fitting import number_of_groups
 from farthing.trial import Status
 
 ValueIs: TypeAlias = Literal["best", "last"]  # the value at a level: the best that was reported so far, or the last
@@ -153,8 +154,8 @@ class TwoLevels:
         warm = two_fidelity.Hyperparameters.from_json(self.stored) if self.stored else None
         if self.way.refits:
             return self._fitted(self.runs, warm)
-        if warm is None or warm.law != self.bias:
-            warm = self._fitted(self._few()).hyperparameters
+        if warm is None or warm.law != self.bias or len(warm.bias.log_scales) != number_of_groups(self.space.groups):
+            warm = self._fitted(self._few(HURRIED_ROWS)).hyperparameters
         bounds = self._bounds()
         kept = warm if isinstance(bounds, str) else replace(warm, bounds=bounds)
         runs = self.runs if self.way is Way.KEPT else self._few()
@@ -174,11 +175,11 @@ class TwoLevels:
         y_e = self.scaled([run.fast for run in runs])
         return X, y_e, X[both], self.scaled([runs[i].complete or 0.0 for i in both])
 
-    def _few(self) -> list[TrainingRun]:
+    def _few(self, most: int = MOST_FEW) -> list[TrainingRun]:
         """Few of the runs: half of them complete ones, without which there would be no bias to learn."""
         complete = [run for run in self.runs if run.complete is not None]
         others = [run for run in self.runs if run.complete is None]
-        half = [[some[i] for i in few_rows(len(some), _ends(some), MOST_FEW // 2)] for some in (complete, others)]
+        half = [[some[i] for i in few_rows(len(some), _ends(some), most // 2)] for some in (complete, others)]
         return [*half[0], *half[1]]
 
     def features(self, runs: Sequence[TrainingRun]) -> Array:
