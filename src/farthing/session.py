@@ -6,22 +6,27 @@ Values come in the user's own sign and are sent through `Direction`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
 from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
-from farthing.history import History
+from farthing.history import History, Way
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, decide
+from farthing.policies import Policy, decide, rows_of
+from farthing.policies.thinking import Thinking
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
 from farthing.record.record import Record, Results
 from farthing.space import Space
 from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
+
+T = TypeVar("T")
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,
@@ -47,6 +52,7 @@ class Session:
         self.seed, self.results = settings.seed, Results(self.record)
         self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
         self._stop_at = self.record.direction.turned(settings.stop_at)
+        self._thinking = Thinking()
 
     @property
     def space(self) -> Space:
@@ -65,31 +71,37 @@ class Session:
         """The study's file, None when it lives in memory."""
         return self.record.storage
 
-    def propose(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
-        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made."""
-        self._decide_late()
+    def propose(self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf) -> list[Proposal]:
+        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy is
+        given so many seconds to think."""
+        self._decide_late(seconds)
         self._require_open()
         n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
         if n <= 0:
             raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
         proposals: list[Proposal] = []
-        while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead)):
+        while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead, seconds)):
             proposals += some
         if not proposals:
             raise SpaceExhausted(f"all {len(self.history.trials)} allowed configurations were proposed")
         return proposals
 
-    def _propose_some(self, n: int, overhead: Callable[[], Charges]) -> list[Proposal]:
+    def _propose_some(self, n: int, overhead: Callable[[], Charges], seconds: float) -> list[Proposal]:
         """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
-        number, snapshot = self.history.asks, self.ledger.as_json()
+        number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
-            proposals = self._from_start(n) or self._from_policy(n, number)
+            proposals = self._from_start(n)
+        if not proposals:
+            proposals, way = self._from_policy(n, number, seconds)
         if proposals:
+            given = seconds if math.isfinite(seconds) else None
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
-            self.record.write(*(Asked(number, p, snapshot, c) for p, c in zip(proposals, spent, strict=True)))
+            self.record.write(
+                *(Asked(number, p, snapshot, c, given, way) for p, c in zip(proposals, spent, strict=True))
+            )
         return proposals
 
     def _require_open(self) -> None:
@@ -112,14 +124,14 @@ class Session:
         """Trials that were cut short go on under their number."""
         return [_once_more(trial) for trial in self.history.cut_short[:n]]
 
-    def _decide_late(self) -> None:
+    def _decide_late(self, seconds: float) -> None:
         """Decide what becomes of trials that were cut short right after a step, before that was decided."""
         for trial in self.history.cut_short:
             if not trial.undecided:
                 continue
             then = replace(trial, status=Status.RUNNING, error=None, ended_by=None, kept_step=len(trial.curve))
             ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
-            outcome = self._after_step(self.history.with_trial(then), ledger, then)
+            outcome = self._after_step(self.history.with_trial(then), ledger, then, seconds)
             still_over = trial.status is Status.PAUSED and outcome.ended_by in ENDS_OF_STUDY
             if outcome.status is not Status.RUNNING and not still_over:
                 asked = Asked(self.history.asks - 1, _once_more(trial), self.ledger.as_json())
@@ -132,11 +144,22 @@ class Session:
             for number, config in enumerate(self._start[first : first + n], start=first)
         ]
 
-    def _from_policy(self, n: int, ask: int) -> list[Proposal]:
-        rng = np.random.default_rng([self.seed, ask])
+    def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
+        """What the policy proposes, and the way it took: each draws from the beginning of the ask's own generator."""
+
+        def think(history: History) -> list[Proposal]:
+            rng = np.random.default_rng([self.seed, ask])
+            return self.policy.propose(self.space, history, self.ledger, n, rng)
+
+        proposals, way = self._thought(self.history, seconds, think)
+        return [self._checked(proposal) for proposal in proposals], way
+
+    def _thought(self, history: History, seconds: float, think: Callable[[History], T]) -> tuple[T, Way]:
+        """What the policy thinks of a history in so many seconds."""
         with one_blas_thread():
-            proposals = self.policy.propose(self.space, self.history, self.ledger, n, rng)
-        return [self._checked(proposal) for proposal in proposals]
+            return self._thinking.within(
+                seconds, rows_of(self.policy, history), lambda way: think(replace(history, way=way))
+            )
 
     def _checked(self, proposal: Proposal) -> Proposal:
         """A paused trial goes on as the configuration it is, from where it can."""
@@ -166,9 +189,11 @@ class Session:
         return Ended(number, replace(outcome, value=value, attributes=plain(outcome.attributes)), charges)
 
     def step(
-        self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
-    ) -> Decision:
-        """A running trial has trained one more step, and spent some units: what to do next."""
+        self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None,
+        seconds: float = math.inf,
+    ) -> Decision:  # fmt: skip
+        """A running trial has trained one more step, and spent some units: what to do next, decided in so many
+        seconds."""
         before, turned = self.history.trials[number], self.record.direction.turned
         new = before.kept_step >= len(before.curve)
         account = "evaluation" if new else "retrained"
@@ -177,13 +202,15 @@ class Session:
             attributes=plain(report.attributes),
         )  # fmt: skip
         self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
-        outcome = self._after_step(self.history, self.ledger, self.history.trials[number], new)
+        outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
         if outcome.status is Status.RUNNING:
             return Decision.CONTINUE
         self.end(number, outcome, {})
         return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
 
-    def _after_step(self, history: History, ledger: Ledger, trial: TrackedTrial, new: bool = True) -> Outcome:
+    def _after_step(
+        self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float, new: bool = True
+    ) -> Outcome:
         """What becomes of a trial after its last step: complete at the end, at rest where the study ends, and else what
         its policy says. That has no say on a step trained again, nor while nobody knows how long a training is.
         """
@@ -198,9 +225,14 @@ class Session:
             return Outcome(Status.PAUSED)
         if not new:
             return Outcome(Status.RUNNING)
-        rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
-        with one_blas_thread():
-            return Outcome(STATUS_AFTER[decide(self.policy, self.space, history, ledger, trial, rng)])
+        return Outcome(STATUS_AFTER[self._decision(history, ledger, trial, seconds)])
+
+    def _decision(self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float) -> Decision:
+        def think(history: History) -> Decision:
+            rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
+            return decide(self.policy, self.space, history, ledger, trial, rng)
+
+        return self._thought(history, seconds, think)[0]
 
     def drop(self, number: int, kept_step: int) -> None:
         """A run that rests is not alive any more, and would go on from that step."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import pytest
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.errors import SpaceExhausted
-from farthing.history import History
+from farthing.history import History, Way
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies import BY_NAME, EI, Policy, policy_as_json, policy_from_json
 from farthing.trial import Outcome, Proposal, Status
@@ -140,6 +140,20 @@ class TestEveryHistory:
             cost = proposal.predicted_cost
             assert cost is None or (math.isfinite(cost) and cost > 0.0)
             json.dumps(dict(proposal.fits), allow_nan=False)
+
+
+class TestEveryWay:
+    @pytest.mark.parametrize("way", list(Way))
+    @pytest.mark.parametrize("scenario", ["nothing yet", "some failed", "many running", "costs from 0 to 1e12"])
+    def test_it_proposes_fresh_allowed_configs_of_the_space(self, policy, space, scenario, way):
+        history = replace(history_of(space, *SCENARIOS[scenario]), way=way)
+        proposals = propose(policy, space, history, 2)
+
+        keys = {space.key(proposal.config) for proposal in proposals}
+        assert len(keys) == 2
+        assert not keys & {trial.key for trial in history.trials}
+        assert all(space.allows(proposal.config) and proposal.reason for proposal in proposals)
+        assert propose(policy, space, history, 2) == proposals, "the same way proposes the same"
 
 
 class TestPurity:

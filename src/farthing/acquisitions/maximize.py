@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from farthing.acquisitions.improvement import Acquisition
 from farthing.designs.filling import sobol
 from farthing.numerics.arrays import Array, Mask
+from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.optimize import Rows, minimize_rows
 
 Utility = Callable[[Array], Array]
@@ -101,6 +102,7 @@ def perturbed(anchors: Array, levels: Sequence[int | None], rng: np.random.Gener
 
 def _utility(utility: Utility, domain: Domain, U: Array) -> Array:
     """Utility (m,), -inf where a point is not admissible."""
+    keep_to_deadline()
     values = utility(domain.features(U))
     return np.where(domain.admissible(U) & np.isfinite(values), values, -np.inf)
 

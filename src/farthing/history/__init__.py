@@ -4,3 +4,4 @@ from farthing.history.history import History as History
 from farthing.history.history import TrackedTrial as TrackedTrial
 from farthing.history.history import units as units
 from farthing.history.history import values as values
+from farthing.history.ways import Way as Way

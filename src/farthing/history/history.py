@@ -20,6 +20,7 @@ import numpy as np
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
+from farthing.history.ways import Way
 from farthing.numerics.arrays import Array
 from farthing.trial import ENDS_OF_STUDY, Status, Trial
 
@@ -188,6 +189,7 @@ class History:
     fits: Mapping[str, Any] = field(default_factory=dict)
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
     max_steps: int | None = None
+    way: Way = Way.FULL  # in which a policy is to think about it
 
     def with_trial(self, trial: TrackedTrial) -> History:
         """With that one in the place of its number."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farthing.numerics.arrays import Array, Mask
+from farthing.numerics.deadline import keep_to_deadline
 
 Rows = NDArray[np.intp]
 Function = Callable[[Array, Rows], tuple[Array, Array]]
@@ -70,6 +71,7 @@ def minimize_rows(
     for _ in range(rounds - 1):
         if not len(state.rows):
             break
+        keep_to_deadline()
         X_new = np.clip(state.X + step[:, None] * D, 0.0, 1.0)
         f_new, G_new = function(X_new, state.rows)
         move = X_new - state.X

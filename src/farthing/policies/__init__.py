@@ -15,7 +15,7 @@ from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.fits import recommend
-from farthing.policies.protocol import Policy, decide, policy_as_json
+from farthing.policies.protocol import Policy, decide, policy_as_json, rows_of
 from farthing.policies.sampling import Random, Sobol
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "policy_from_json",
     "policy_of",
     "recommend",
+    "rows_of",
 ]
 
 BY_NAME: Mapping[str, type[Policy]] = {

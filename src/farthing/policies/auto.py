@@ -34,6 +34,9 @@ class Auto:
             return EI()
         return BAPI() if trains_in_steps(history) else CArBO()
 
+    def rows(self, history: History) -> int:
+        return BAPI().rows(history) if trains_in_steps(history) else len(history.trials)
+
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:

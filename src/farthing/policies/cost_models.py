@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from farthing.history import History, TrackedTrial, units
+from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
+from farthing.numerics.deadline import keep_to_deadline
 from farthing.space import Space
 from farthing.surrogates.cost import censored, choice, flops, lines, log_cost, transfer
 from farthing.surrogates.cost.log_cost import CostModel
@@ -32,20 +33,23 @@ STEP = 1e-4  # of the unit cube, in a difference quotient: large against roundin
 
 def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
     """The known cost, else the average of models that predicts best, on top of a prior if there is one; and its fit."""
-    knowledge = history.cost_knowledge
+    knowledge, way = history.cost_knowledge, history.way
+    if way is Way.NONE:
+        return None, {}
     if knowledge.known is not None:
         return CostOfConfig(space, _known_law(knowledge)), {}
     prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
     if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
     strength = 0.0 if prior is None else prior.intercept_strength
-    X, b = _log_costs(space, history, prior, strength)
-    own = None if knowledge.features is None else CostFromCounts.of(space, history.costed, b, knowledge)
+    known = way.of(history.costed)
+    X, b = _log_costs(space, known, prior, strength)
+    own = None if knowledge.features is None else CostFromCounts.of(space, known, b, knowledge)
     stored = history.fits.get("cost")
     chosen = choice.choose(
-        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own
+        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own, refit=way.refits
     )  # fmt: skip
-    return chosen.model, {"cost": chosen.state}
+    return chosen.model, {"cost": chosen.state} if way.refits else {}
 
 
 def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
@@ -53,18 +57,18 @@ def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     knowledge = history.cost_knowledge
     if knowledge.speaks_at_once or knowledge.features is not None:
         return chosen_cost_model(space, history)
-    if not history.costed:
+    known = history.way.of(history.costed)
+    if not known:
         return None, {}
-    X, b = _log_costs(space, history)
+    X, b = _log_costs(space, known)
     features = log_cost.LogFeatures(space.ratios)
     return log_cost.OnLogFeatures(lines.fit(features(X), b, space.groups), features), {}
 
 
 def _log_costs(
-    space: Space, history: History, prior: CostModel | None = None, intercept_strength: float = 0.0
+    space: Space, known: Sequence[TrackedTrial], prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> tuple[Array, Array]:
-    """Features and log costs of every trial whose cost is known: a failed evaluation's cost teaches too."""
-    known = history.costed
+    """Features and log costs of trials whose cost is known: a failed evaluation's cost teaches too."""
     X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
     return X, _raised(space, X, b, _bounds(known), prior, intercept_strength)
 
@@ -138,9 +142,15 @@ def _filled(part: Array) -> Array:
     return np.where(np.isnan(part), others.max() if len(others) else 0.0, part)
 
 
+def _in_time(knowledge: CostKnowledge, config: Config) -> float:
+    """The known cost, if there is time to ask for it: it is the user's function, and may be slow."""
+    keep_to_deadline()
+    return knowledge.cost_of(config)
+
+
 def _known_law(knowledge: CostKnowledge) -> Callable[[Sequence[Config]], tuple[Array, Array]]:
     def law(configs: Sequence[Config]) -> tuple[Array, Array]:
-        cost = np.array([knowledge.cost_of(config) for config in configs])
+        cost = np.array([_in_time(knowledge, config) for config in configs])
         return np.log(np.where(cost > 0.0, cost, ZERO_COST)), np.full(len(cost), KNOWN_SPREAD**2)
 
     return law

@@ -39,5 +39,8 @@ class EI:
         design = design_size(self.initial, space)
         return propose_by_rank(self.rank, design, space, history, ledger, n, rng, cost_model=linear_cost_model)
 
+    def rows(self, history: History) -> int:
+        return len(history.trials)
+
     def rank(self, models: FittedModels) -> RankingWithReason:
         return RankingWithReason(models.by_improvement(), "largest expected improvement")

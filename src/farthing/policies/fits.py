@@ -18,6 +18,7 @@ from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units, values
+from farthing.history.ways import HURRIED_ROWS, few_rows
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
@@ -27,6 +28,7 @@ from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
+from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Status
 
@@ -39,10 +41,24 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 
 def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
-    """The process over warped values, warm-started from the last fit in the history."""
-    stored = history.fits.get("value")
-    warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return gp.fit(space.features(U), Warp.of(y)(y), space.groups, warm, fitting.MEDIUM)
+    """The process over warped values, warm-started from the last fit in the history; if nothing is to be fitted again,
+    with the hyperparameters of that fit, or of one to a few trials."""
+    way, warm = history.way, _last_fit(space, history, "value")
+    X, z = space.features(U), Warp.of(y)(y)
+    if way.refits:
+        return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
+    if warm is None:
+        some = few_rows(len(y), None, HURRIED_ROWS)
+        warm = gp.fit(X[some], z[some], space.groups, None, fitting.MEDIUM).hyperparameters
+    rows = way.rows(len(y), y)
+    return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
+
+
+def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters | None:
+    """The hyperparameters stored for a model, if they are of this space."""
+    stored = history.fits.get(model)
+    found = gp.Hyperparameters.from_json(stored) if stored else None
+    return found if found is not None and len(found.log_scales) == number_of_groups(space.groups) else None
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:
@@ -52,9 +68,16 @@ def success_model(space: Space, history: History) -> Feasibility | None:
         return None
     ended = [*history.of(Status.COMPLETE, Status.PAUSED, Status.STOPPED), *failed]
     succeeded = np.arange(len(ended)) < len(ended) - len(failed)
-    stored = history.fits.get("success")
-    warm = gp.Hyperparameters.from_json(stored) if stored else None
-    return feasibility.fit(space.features(units(ended, len(space))), succeeded, space.groups, warm)
+    way, warm = history.way, _last_fit(space, history, "success")
+    X = space.features(units(ended, len(space)))
+    if way.refits:
+        return feasibility.fit(X, succeeded, space.groups, warm)
+    failed_first = succeeded.astype(np.float64)
+    if warm is None:
+        some = few_rows(len(X), failed_first, HURRIED_ROWS)
+        warm = feasibility.fit(X[some], succeeded[some], space.groups).hyperparameters
+    rows = way.rows(len(X), failed_first)
+    return feasibility.from_hyperparameters(X[rows], succeeded[rows], warm, space.groups)
 
 
 def recommend(space: Space, history: History) -> TrackedTrial | None:
@@ -63,7 +86,7 @@ def recommend(space: Space, history: History) -> TrackedTrial | None:
     if len(complete) < FEWEST_VALUES:
         return history.incumbent
     model = value_model(space, units(complete, len(space)), values(complete), history)
-    return complete[int(np.argmin(model.predict(model.X)[0]))]
+    return complete[int(np.argmin(model.mean_at(model.X)))]
 
 
 # -- all of them at one ask --------------------------------------------------------------------------------------------
@@ -97,7 +120,7 @@ class FittedModels:
         complete, p = history.complete, len(space)
         U, y = units(complete, p), values(complete)
         value = value_model(space, U, y, history)
-        target = float(value.predict(value.X)[0].min())
+        target = float(value.mean_at(value.X).min())
         pending = space.features(units(history.running, p))
         log_cost, cost_fit = cost_model(space, history)
         success = success_model(space, history)

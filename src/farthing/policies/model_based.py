@@ -14,13 +14,14 @@ import numpy as np
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
-from farthing.history import History
+from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
 from farthing.policies.initial_design import cost_effective_design, sobol_design
+from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
-from farthing.trial import Proposal
+from farthing.trial import Config, Proposal
 
 USEFUL = 0.01  # share of the best EI below which a candidate is not worth the rest of a budget
 
@@ -40,6 +41,9 @@ class CostWeighted:
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         raise NotImplementedError
+
+    def rows(self, history: History) -> int:
+        return len(history.trials)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
@@ -71,6 +75,8 @@ def propose_by_rank(
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
     fresh = FreshSpace(space, history)
+    if history.way is Way.NONE:
+        return _unmodelled(fresh, history, design, n, rng)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
     models = FittedModels.of(space, fresh, history, ledger, design, rng, cost_model)
@@ -87,6 +93,15 @@ def propose_by_rank(
         if number < first + n - 1:
             models = models.with_pending(x, cost)
     return proposals
+
+
+def _unmodelled(fresh: FreshSpace, history: History, design: int, n: int, rng: np.random.Generator) -> list[Proposal]:
+    """What is left of the initial design, then random points."""
+
+    def draw(number: int) -> Config | None:
+        return next_of_design(fresh, history, number, rng) if number < design else fresh.claim_any(rng)
+
+    return numbered(history, n, draw, NO_TIME)
 
 
 def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> RankingWithReason:

@@ -16,7 +16,7 @@ from farthing import checks
 from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
 from farthing.budget import Ledger
 from farthing.errors import NoTrial, SpaceExhausted
-from farthing.history import History
+from farthing.history import History, Way
 from farthing.numerics.arrays import Array
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies.candidates import FreshSpace
@@ -40,6 +40,8 @@ def front_of(record: Record, trial: int | None = None, policy: Policy | None = N
     """The front of a study now, or as it was when that trial was proposed."""
     state = record.state if trial is None else record.before(checks.whole_number("trial", trial, or_none=True))
     rng = np.random.default_rng([record.settings.seed, state.history.asks])
+    if state.history.way is Way.NONE:  # it had no model: the front is the one it would have seen
+        state = replace(state, history=replace(state.history, way=Way.FULL))
     with one_blas_thread():
         return front_at(record.space, state.history, state.ledger, rng, policy)
 

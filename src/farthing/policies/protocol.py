@@ -36,8 +36,18 @@ class Policy(Protocol):
 
         A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
         a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`.
+
+        A policy that can think in several ways (`history.ways`) reads `history.way`, and has rows(history), the number
+        of observations its largest model is fitted to: from it follows how long an ask takes. Any other policy may
+        take as long as it likes.
         """
         ...
+
+
+def rows_of(policy: Policy, history: History) -> int | None:
+    """The number of observations its largest model is fitted to, None for a policy that knows one way of thinking."""
+    method = getattr(policy, "rows", None)
+    return None if method is None else int(method(history))
 
 
 def decide(

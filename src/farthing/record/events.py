@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import plain
+from farthing.history import Way
 from farthing.history.history import TrackedTrial
 from farthing.record import stored_checks as stored
 from farthing.record.state import Encoding, Event, State
@@ -101,7 +102,8 @@ class Budgeted(Event):
 
 @dataclass(frozen=True)
 class Asked(Event):
-    """A proposal was handed out: in which ask, what the ledger said, and what the optimiser spent on it.
+    """A proposal was handed out: in which ask, what the ledger said, what the optimiser spent on it, the seconds it was
+    given to think (None: as many as it takes) and the way it took.
 
     A new trial is running then, or a paused or interrupted one again.
     """
@@ -112,6 +114,8 @@ class Asked(Event):
     proposal: Proposal
     ledger: Mapping[str, Any]
     charges: Charges = field(default_factory=dict)
+    seconds: float | None = None
+    way: Way = Way.FULL
 
     @property
     def about(self) -> int:
@@ -130,6 +134,8 @@ class Asked(Event):
             "until_step": proposal.until_step,
             "ledger": dict(self.ledger),
             "charges": self.charges,
+            "seconds": self.seconds,
+            "way": self.way.value,
         }
 
     @classmethod
@@ -138,7 +144,8 @@ class Asked(Event):
             body["trial"], encoding.space.load_config(body["config"]), body["predicted_cost"], body["reason"],
             body["fits"], body.get("start_step", 0), body.get("until_step"),
         )  # fmt: skip
-        return cls(body["ask"], proposal, body["ledger"], body["charges"])
+        way = Way(body.get("way", Way.FULL))  # older files know no other
+        return cls(body["ask"], proposal, body["ledger"], body["charges"], body.get("seconds"), way)
 
     def check(self, state: State) -> None:
         proposal = self.proposal
@@ -149,6 +156,7 @@ class Asked(Event):
         stored.amount("predicted_cost", proposal.predicted_cost)
         stored.text("reason", proposal.reason)
         stored.mapping("fits", proposal.fits)
+        stored.amount("seconds", self.seconds)
         stored.charges(self.charges)
 
     def applied(self, state: State) -> State:
@@ -169,12 +177,13 @@ class Asked(Event):
         return replace(state, history=grown).charged(self.charges).promised(proposal.predicted_cost or 0.0, 1)
 
     def seen(self, before: State, earlier: Iterable[Asked]) -> State:
-        """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals."""
+        """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals; and the
+        way in which it thought about it."""
         ledger = Ledger(before.ledger.budget, **self.ledger)
         for other in earlier:
             if other.ask == self.ask:
                 ledger = ledger.promised(other.proposal.predicted_cost or 0.0, 1)
-        return replace(before, history=replace(before.history, asks=self.ask), budgeted=ledger)
+        return replace(before, history=replace(before.history, asks=self.ask, way=self.way), budgeted=ledger)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class _Loop:
                 return
             known = self.session.results.count()
             try:
-                (proposal,) = self.session.propose(1, self.clock.overhead)
+                (proposal,) = self.session.propose(1, self.clock.overhead, self._seconds_to_think())
             except StudyEnded as end:
                 self.refused = self.session.history
                 if not self.active:
@@ -150,6 +150,9 @@ class _Loop:
                 return
             self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
+
+    def _seconds_to_think(self) -> float:
+        return self.clock.seconds_to_think([active.age for active in self.active.values()])
 
     def _is_too_late(self) -> bool:
         """Whether the time that passed since the last event has used up the budget: what began now would be killed."""
@@ -259,7 +262,7 @@ class _Loop:
         if trained is not None:
             trained = read_value(trained).value
         report = Report(step.value, cost, trained, active.checkpoints.written(), rest)
-        decision = self.session.step(number, report, spent, self.clock.overhead())
+        decision = self.session.step(number, report, spent, self.clock.overhead(), self._seconds_to_think())
         self._require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
         if decision is Decision.CONTINUE and not self.interrupts.any:

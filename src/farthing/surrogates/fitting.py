@@ -12,18 +12,23 @@ influence until the data say otherwise. Where that keeps a search too close to i
 A fit is cold or warm. A cold one starts from three places, on a subset of the data if there are many, and polishes the
 best result on all of it. A warm one only polishes the hyperparameters of the last fit. A fit is cold when there is none
 before it, and when the data have grown by COLD_GROWTH since the last cold one.
+
+A search that would pass a deadline (`numerics.deadline`) is given up as a whole. It never returns what it has so far:
+that would depend on the speed of the machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.deadline import keep_to_deadline
 
 LONG, MEDIUM = float(np.sqrt(2.0)), 0.0  # m of the prior on length-scales
 LOG_SCALE_SD = float(np.sqrt(3.0))  # of the same prior
@@ -108,7 +113,7 @@ def search(
 
 def best_of(loss: Loss, thetas: Sequence[Array]) -> Array:
     """The theta of least loss, the first of equals."""
-    return min(thetas, key=lambda theta: loss(theta)[0])
+    return min(thetas, key=lambda theta: _in_time(loss, theta)[0])
 
 
 def polished(loss: Loss, start: Array, iterations: int, *, ftol: float = 1e-5, line_search: int = 10) -> Array:
@@ -117,7 +122,16 @@ def polished(loss: Loss, start: Array, iterations: int, *, ftol: float = 1e-5, l
     The tolerances are loose: hyperparameters that differ by a percent give the same predictions.
     """
     options = {"maxiter": iterations, "ftol": ftol, "gtol": 1e-2, "maxls": line_search}
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=loss.bounds, options=options).x)
+    found = minimize(
+        partial(_in_time, loss), start, jac=True, method="L-BFGS-B", bounds=loss.bounds, options=options
+    )  # fmt: skip
+    return np.asarray(found.x)
+
+
+def _in_time(loss: Loss, theta: Array) -> tuple[float, Array]:
+    """The loss, if there is time for it: one of thousands of observations takes most of a second."""
+    keep_to_deadline()
+    return loss(theta)
 
 
 def by_log_scales(scaled: Array, W_scaled: Array, W_one: Array, groups: Ints, g: int) -> Array:

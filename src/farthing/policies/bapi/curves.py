@@ -10,17 +10,19 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from farthing.history import History, TrackedTrial, units
+from farthing.history import History, TrackedTrial, Way, units
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array, Ints
 from farthing.policies.candidates import ANCHORS
 from farthing.space import Space
 from farthing.surrogates import gp
 from farthing.surrogates.cost import choice, log_cost
-from farthing.surrogates.curves import monotone, time_kernels
+from farthing.surrogates.curves import monotone, time_kernels, unconstrained
 from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Warp
 
 CurvePoints: TypeAlias = Literal["variance", "last"]
@@ -61,20 +63,11 @@ class TrainingCurves:
     ) -> TrainingCurves | None:
         """From every trial with a curve; None while there are too few."""
         trained = [trial for trial in history.trials if len(trial.curve) and trial.value is not None]
-        if len(trained) < FEWEST or history.max_steps is None:
+        if len(trained) < FEWEST or history.max_steps is None or history.way is Way.NONE:
             return None
-        stored = history.fits.get("bapi")
-        warm = Hyperparameters.from_json(stored) if stored else None
         ends = np.array([trial.value for trial in trained], dtype=np.float64)
-        warp = Warp.of(ends)
-        t_max = history.max_steps
-        steps = [chosen_steps(len(trial.curve), t_max, options, warm) for trial in trained]
-        X = space.features(units(trained, len(space)))
-        y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trained, steps, strict=True)])
-        model = monotone.fit(
-            np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), warp(y),
-            space.groups, t_max=float(t_max), kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone,
-        )  # fmt: skip
+        warp, t_max = Warp.of(ends), history.max_steps
+        model = _fitted(options, space, trained, ends, warp, history, rng)
         eps = options.eps if options.eps is not None else GAP_SHARE * float(np.median(ends) - ends.min())
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
@@ -100,6 +93,37 @@ class TrainingCurves:
     def _values(self, X: Array, t: Array) -> Array:
         """Means in the units of the value."""
         return self.warp.inverse(self.paths.at(X, t).moments()[0])
+
+
+def _fitted(
+    options: CurveOptions, space: Space, trained: list[TrackedTrial], ends: Array, warp: Warp, history: History,
+    rng: np.random.Generator,
+) -> Curves:  # fmt: skip
+    """The model of some trials' curves, fitted; or with the hyperparameters of the last fit, or of one to few curves,
+    if nothing is to be fitted again."""
+    way, stored, groups = history.way, history.fits.get("bapi"), space.groups
+    warm, t_max = Hyperparameters.from_json(stored) if stored else None, float(history.max_steps or 0)
+    X, t, y = _data(options, space, way.of(trained, ends, MOST_FEW // POINTS), t_max, warm)
+    if way.refits:
+        return monotone.fit(
+            X, t, warp(y), groups, t_max=t_max, kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone
+        )  # fmt: skip
+    if warm is None or warm.kernel != options.kernel or len(warm.log_scales) != number_of_groups(groups):
+        some = [trained[i] for i in few_rows(len(trained), None, HURRIED_ROWS // POINTS)]
+        X_few, t_few, y_few = _data(options, space, some, t_max, warm)
+        warm = unconstrained.fit(X_few, t_few, warp(y_few), groups, t_max, options.kernel).hyperparameters
+    plain = unconstrained.from_hyperparameters(X, t, warp(y), warm, t_max, groups)
+    return monotone.constrained(plain, int(rng.integers(2**62)), falling=options.monotone)
+
+
+def _data(
+    options: CurveOptions, space: Space, trials: list[TrackedTrial], t_max: float, warm: Hyperparameters | None
+) -> tuple[Array, Array, Array]:
+    """Features (n, f), steps (n,) and values (n,) of the points of curves that enter the model."""
+    steps = [chosen_steps(len(trial.curve), int(t_max), options, warm) for trial in trials]
+    X = space.features(units(trials, len(space)))
+    y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trials, steps, strict=True)])
+    return np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), y
 
 
 def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> Ints:
@@ -144,16 +168,18 @@ class StepCosts:
 
     @classmethod
     def of(cls, kind: StepCostModel, space: Space, history: History) -> StepCosts:
-        priced = [trial for trial in history.trials if _per_step(trial) is not None]
+        way = history.way
+        priced = way.of([trial for trial in history.trials if _per_step(trial) is not None])
         if not priced:
             return cls(None, {})
         X = space.features(units(priced, len(space)))
         slopes = np.array([_per_step(trial) for trial in priced], dtype=np.float64)
         if kind == "process":
-            return cls(LinearInSteps.of(X, slopes, space), {})
+            some = np.arange(len(X)) if way.refits else few_rows(len(X))  # it has no hyperparameters to keep
+            return cls(LinearInSteps.of(X[some], slopes[some], space), {})
         b = log_cost.logs(slopes)
-        chosen = choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"))
-        return cls(chosen.model, {"step_cost": chosen.state})
+        chosen = choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"), refit=way.refits)
+        return cls(chosen.model, {"step_cost": chosen.state} if way.refits else {})
 
     def log_per_step(self, X: Array) -> Array:
         """log of the mean cost (c,) at X (c, f), above the log of the median if uncertain; 0 while nothing is known."""

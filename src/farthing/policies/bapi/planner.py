@@ -18,6 +18,7 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
+from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
 from farthing.policies.candidates import ANCHORS, FreshSpace
@@ -198,6 +199,7 @@ class Planner:
 
     def _utility(self, candidates: RunCandidates, paths: Paths, left: float) -> Array:
         """log EI (c,) at the last affordable step, given the draws of the runs planned before."""
+        keep_to_deadline()
         if not len(candidates.U):
             return np.empty(0)
         reach = self._reach(candidates.step, candidates.log_cost, left)

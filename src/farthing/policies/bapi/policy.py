@@ -28,12 +28,12 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.checks import number, one_of, switch, whole_number
-from farthing.history import History, TrackedTrial
-from farthing.policies.bapi.curves import CurvePoints, StepCostModel, TrainingCurves
+from farthing.history import History, TrackedTrial, Way
+from farthing.policies.bapi.curves import POINTS, CurvePoints, StepCostModel, TrainingCurves
 from farthing.policies.bapi.planner import Planner
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.protocol import settle_option
-from farthing.policies.sampling import next_of_design
+from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.space import Space
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.trial import Decision, Proposal
@@ -81,11 +81,14 @@ class BAPI:
     def steps_of_period(self, max_steps: int) -> int:
         return max(round(self.period * max_steps), 1)
 
+    def rows(self, history: History) -> int:
+        return len(history.trials) * (1 if self.points == "last" else POINTS)
+
     def decide(
         self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
     ) -> Decision:
         """Pause a run that will not win (Algorithm 5), or that costs more than predicted, to plan again with its true
-        cost. Where a run that may win stops was decided when it was proposed."""
+        cost. Where a run that may win stops was decided when it was proposed. Without time to think it goes on."""
         if history.max_steps is None:
             return Decision.CONTINUE
         if _is_over_its_predicted_cost(trial):
@@ -130,7 +133,8 @@ class BAPI:
         if config is None:
             return None
         until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
-        return Proposal(number, config, reason="initial design", until_step=until)
+        reason = "initial design" if history.way is not Way.NONE else NO_TIME
+        return Proposal(number, config, reason=reason, until_step=until)
 
 
 def _is_over_its_predicted_cost(trial: TrackedTrial) -> bool:

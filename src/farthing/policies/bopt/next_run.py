@@ -19,12 +19,13 @@ from farthing.acquisitions.improvement import Acquisition, Surrogate
 from farthing.acquisitions.maximize import maximize
 from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
-from farthing.history import History, TrackedTrial, units
+from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt.two_levels import BiasKind, LevelCosts, SurrogateKind, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
+from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
@@ -93,7 +94,9 @@ class NextRun:
         completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)
         pending = space.features(units(running, len(space)))
         stored = history.fits.get("bopt")
-        levels = TwoLevels(space, runs, stored, options.surrogate, options.bias, options.level, options.rho)
+        levels = TwoLevels(
+            space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
+        )  # fmt: skip
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, LevelCosts(runs, steps),
             len(history.trials), completing, pending,
@@ -136,7 +139,7 @@ class NextRun:
         cheapest = min(self.costs.of_rest(run) for run in self.paused)
         if self._limits_cost and self.costs.of_new() + cheapest > self._left >= cheapest:
             return True
-        if self.options.joint:
+        if self.options.joint and self._has_time:
             return self._joint_choice()
         new = self.begun - FIRST_RATIO * self.options.initial
         return new >= self.ratio * (self.completed - self.options.initial + 1)
@@ -150,6 +153,11 @@ class NextRun:
             return FIRST_RATIO
         measured = 1.0 + self.costs.rest_ratio
         return int(np.clip(round(measured / 2.0), 1, max(min(np.ceil(measured) - 1, MOST_RATIO), 1)))
+
+    @property
+    def _has_time(self) -> bool:
+        """Whether there is time for a model."""
+        return self.history.way is not Way.NONE
 
     # -- what is left -----------------------------------------------------------------------------------------------
 
@@ -179,6 +187,8 @@ class NextRun:
     def _searched(self) -> Proposal | None:
         if len(self.levels.runs) < FEWEST_RUNS:
             return self._new(self.fresh.claim_any(self.rng), "drawn at random: no training has ended yet")
+        if not self._has_time:
+            return self._new(self.fresh.claim_any(self.rng), NO_TIME)
         reason = f"lowest confidence bound of {self.options.aim} training"
         return self._new(self.fresh.claim_or_any(self._ranked_new(), self.rng), reason)
 
@@ -186,6 +196,10 @@ class NextRun:
         paused = self.paused
         fitting = [run for run in paused if self.costs.of_rest(run) <= self._left] if self._limits_cost else paused
         some = fitting or paused
+        if not self._has_time:
+            return self._resumed(
+                min(some, key=lambda run: run.fast), "best paused training: there was no time to think"
+            )
         best = int(np.argmax(self._utility_of_completing(some)))
         return self._resumed(some[best], f"most promising of {len(paused)} paused trainings")
 

@@ -6,18 +6,20 @@ Symbols: y_e the value when the fast period of a training ended, y_c that of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from farthing.history import TrackedTrial, units
+from farthing.history import TrackedTrial, Way, units
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
 from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.cost.log_cost import CostModel
+from farthing.surrogates.fitting import number_of_groups
 from farthing.trial import Status
 
 ValueIs: TypeAlias = Literal["best", "last"]  # the value at a level: the best that was reported so far, or the last
@@ -136,6 +138,7 @@ class TwoLevels:
     bias: BiasKind
     value_is: ValueIs
     rho: float | None
+    way: Way = Way.FULL
 
     @cached_property
     def _scale(self) -> Scale:
@@ -146,16 +149,38 @@ class TwoLevels:
 
     @cached_property
     def model(self) -> two_fidelity.TwoFidelity:
-        """The joint surrogate of both levels."""
-        X = self.features(self.runs)
-        both = [i for i, run in enumerate(self.runs) if run.complete is not None]
-        y_e = self.scaled([run.fast for run in self.runs])
-        y_c = self.scaled([self.runs[i].complete or 0.0 for i in both])
+        """The joint surrogate of both levels; if nothing is to be fitted again, with the hyperparameters of the last
+        fit, or of one to few runs."""
         warm = two_fidelity.Hyperparameters.from_json(self.stored) if self.stored else None
+        if self.way.refits:
+            return self._fitted(self.runs, warm)
+        if warm is None or warm.law != self.bias or len(warm.bias.log_scales) != number_of_groups(self.space.groups):
+            warm = self._fitted(self._few(HURRIED_ROWS)).hyperparameters
+        bounds = self._bounds()
+        kept = warm if isinstance(bounds, str) else replace(warm, bounds=bounds)
+        runs = self.runs if self.way is Way.KEPT else self._few()
+        return two_fidelity.from_hyperparameters(*self._data(runs), kept, self.space.groups)
+
+    def _fitted(
+        self, runs: Sequence[TrainingRun], warm: two_fidelity.Hyperparameters | None = None
+    ) -> two_fidelity.TwoFidelity:
         return two_fidelity.fit(
-            X, y_e, X[both], y_c, self.space.groups, bounds=self._bounds(), rho=self.rho,
-            bias=self.bias, warm=warm,
+            *self._data(runs), self.space.groups, bounds=self._bounds(), rho=self.rho, bias=self.bias, warm=warm
         )  # fmt: skip
+
+    def _data(self, runs: Sequence[TrainingRun]) -> tuple[Array, Array, Array, Array]:
+        """X_e, y_e, X_c and y_c, scaled."""
+        X = self.features(runs)
+        both = [i for i, run in enumerate(runs) if run.complete is not None]
+        y_e = self.scaled([run.fast for run in runs])
+        return X, y_e, X[both], self.scaled([runs[i].complete or 0.0 for i in both])
+
+    def _few(self, most: int = MOST_FEW) -> list[TrainingRun]:
+        """Few of the runs: half of them complete ones, without which there would be no bias to learn."""
+        complete = [run for run in self.runs if run.complete is not None]
+        others = [run for run in self.runs if run.complete is None]
+        half = [[some[i] for i in few_rows(len(some), _ends(some), most // 2)] for some in (complete, others)]
+        return [*half[0], *half[1]]
 
     def features(self, runs: Sequence[TrainingRun]) -> Array:
         return self.space.features(units([run.trial for run in runs], len(self.space)))
@@ -175,7 +200,8 @@ class TwoLevels:
         if not known:
             return None
         b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
-        return choice.choose(self.features(known), b, self.space.groups, self.space.ratios).model
+        refit = self.way.refits
+        return choice.choose(self.features(known), b, self.space.groups, self.space.ratios, refit=refit).model
 
     @property
     def target(self) -> float:
@@ -186,3 +212,8 @@ class TwoLevels:
     def fits(self) -> dict[str, Any]:
         """The fit, for the next ask to start from; nothing if no model was needed."""
         return {"bopt": self.model.hyperparameters.as_json()} if "model" in self.__dict__ else {}
+
+
+def _ends(runs: Sequence[TrainingRun]) -> Array:
+    """The value of each run where it is."""
+    return np.array([run.fast if run.complete is None else run.complete for run in runs], dtype=np.float64)

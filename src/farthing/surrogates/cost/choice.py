@@ -119,11 +119,14 @@ class Refits:
     groups: Ints
     line: LinearCost
     stored: Mapping[str, Any]
+    refit: bool = True  # whether any search for hyperparameters can be due
 
     def competing(self) -> tuple[str, ...]:
         n, leader = len(self.b), self.stored.get("leader")
         if n < PROCESSES_FROM:
             return ()
+        if not self.refit:
+            return () if leader is None or self._last(leader) is None else (leader,)
         if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
             few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
             return tuple(name for name in PROCESSES if not (few and name == "gp-selected"))
@@ -169,6 +172,8 @@ class Refits:
 
     def _due(self, name: str) -> bool:
         last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
+        if not self.refit:
+            return False
         return last is None or len(self.b) >= growth * last["at"]
 
     def _selected(self, name: str) -> list[int] | None:
@@ -227,12 +232,14 @@ def choose(
     prior: CostModel | None = None,
     intercept_strength: float = 0.0,
     own: UserCostModel | None = None,
+    refit: bool = True,
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
 
     With a `prior` the candidates are models of its residuals, a constant among them: if the prior has the right shape,
     there is nothing else to learn. Its own intercept counts as `intercept_strength` observations. `own` is a candidate
-    of the user that competes with them.
+    of the user that competes with them. With `refit=False` no hyperparameters are searched for: of the processes only
+    the one of the last choice is there, as it was stored.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -244,7 +251,7 @@ def choose(
     if prior is not None:
         b = b - prior.mean_at(X)
     lines = _lines(Z, b, owners, SIZES if prior is None else (0, *SIZES), intercept_strength)
-    fits = Refits(Z, b, owners, lines["linear"], stored or {})
+    fits = Refits(Z, b, owners, lines["linear"], stored or {}, refit)
     processes = {name: fits.process(name) for name in fits.competing()}
     weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
