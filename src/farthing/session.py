@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
-from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
+from farthing.plain import stored_attributes
 from farthing.policies import Policy, decide
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
 from farthing.record.record import Record, Results
@@ -163,7 +163,7 @@ class Session:
         counts = not self.history.trials[number].counted and outcome.status is not Status.INTERRUPTED
         charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
         value = self.record.direction.turned(outcome.value)
-        return Ended(number, replace(outcome, value=value, attributes=plain(outcome.attributes)), charges)
+        return Ended(number, replace(outcome, value=value, attributes=stored_attributes(outcome.attributes)), charges)
 
     def step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None
@@ -174,7 +174,7 @@ class Session:
         account = "evaluation" if new else "retrained"
         report = replace(
             report, value=turned(report.value), train_value=turned(report.train_value),
-            attributes=plain(report.attributes),
+            attributes=stored_attributes(report.attributes),
         )  # fmt: skip
         self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
         outcome = self._after_step(self.history, self.ledger, self.history.trials[number], new)
