@@ -42,15 +42,6 @@ def run(objective: Any, budget: str | ft.Budget, **options: Any) -> tuple[ft.Stu
     return study, time.perf_counter() - began
 
 
-def stop(study: ft.Study, trial: ft.Trial) -> None:
-    """A callback that ends the run with its first trial.
-
-    The worker's clock, by which a trial is charged, runs a little behind that of the run, which ends it: a moment of
-    `compute_seconds` may be left for one more.
-    """
-    study.stop()
-
-
 def sleeps(seconds: float) -> Any:
     return lambda config: time.sleep(seconds) or 1.0
 
@@ -93,7 +84,7 @@ class TestSeconds:
                     if not ignores:
                         raise
 
-        study, wall = run(objective, ft.Budget(compute_seconds=0.5), callbacks=[stop])
+        study, wall = run(objective, ft.Budget(compute_seconds=0.5))
         (trial,) = study.trials
         assert (trial.status, (trial.ended_by, trial.error)) == (ft.Status.KILLED, SPENT)
         assert trial.censored
@@ -141,7 +132,7 @@ class TestSeconds:
             time.sleep(HANGS)
             yield 0.5
 
-        study.run(second_is_long, progress=False, callbacks=[stop])
+        study.run(second_is_long, progress=False)
         assert 0.9 <= study.ledger.total("compute_seconds") <= 1.0 + LATE
         assert [trial.status.value for trial in study.trials] == ["paused"], "with more it could go on"
 
@@ -194,12 +185,13 @@ class TestOtherUnits:
 
     def test_a_meter_is_charged_once_for_a_training_that_is_interrupted(self):
         """It is charged with the last step, and not again when the training ends."""
+        this = os.getpid()
 
         def objective(config: dict[str, Any]) -> Iterator[float]:
             end = time.process_time() + 0.4
             while time.process_time() < end:
                 pass
-            os.kill(os.getppid(), signal.SIGINT)
+            os.kill(this, signal.SIGINT)
             time.sleep(0.1)
             yield 1.0
             yield 1.0
@@ -355,7 +347,7 @@ def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path)
     options: dict[str, Any] = {"policy": Alternating(width=9, stride=99)}
     budget = ft.Budget(compute_seconds=1.0)
     with ft.Study(LINE, budget, seed=0, max_steps=6, storage=tmp_path / "study.db", **options) as study:
-        study.run(objective, progress=False, callbacks=[stop])
+        study.run(objective, progress=False)
         (trial,) = study._history.trials
         assert (trial.status, trial.ended_by, len(trial.curve)) == (ft.Status.PAUSED, EndedBy.BUDGET, 3)
         assert trial.kept_step == trial.saved_step == 3
