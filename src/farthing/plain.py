@@ -5,10 +5,13 @@ nothing becomes larger than a study file should hold.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
+
+logger = logging.getLogger("farthing")
 
 SHOWN = 200  # characters of a wrong value in a message
 NESTED = 100  # containers inside each other that are kept of an attribute: JSON readers fail at about a thousand
@@ -71,6 +74,15 @@ def cut_text(text: str, most: int = ERROR_TEXT) -> str:
     return readable(text)
 
 
+def warn(text: str) -> None:
+    """Say something that users should know, as a Python warning. Where warnings are errors it is logged instead: what
+    a study has to do must not end in the middle."""
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except Warning:
+        logger.warning(text)
+
+
 def plain(value: Any) -> Any:
     """A JSON value as near as possible: NumPy numbers become Python's, what has no JSON form its repr.
 
@@ -117,7 +129,7 @@ def stored_attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
     if missing:
         names = ", ".join(missing[:3]) + ", ..." * (len(missing) > 3)
         most = f"{ATTRIBUTES // 1_000_000} MB of attributes are kept per report"
-        warnings.warn(f"left out, because at most {most}: {names}", RuntimeWarning, stacklevel=2)
+        warn(f"left out, because at most {most}: {names}")
     return kept
 
 

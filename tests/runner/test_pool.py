@@ -239,7 +239,7 @@ class TestObjectives:
 
 
 class TestCannotIsolate:
-    """An objective that cannot run in another process is refused where time is limited: its budget would not be kept."""
+    """An objective that cannot run in another process is refused under a budget of time, which could not be kept."""
 
     def objective(self) -> Any:
         lock = threading.Lock()

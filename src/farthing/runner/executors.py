@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from farthing.plain import shown
+from farthing.plain import shown, warn
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import close_steps, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
@@ -163,4 +162,4 @@ class InProcess:
 def warn_of_closing(trial: int, what: str) -> None:
     """A result stands, whatever happens while its learner is closed."""
     text = f"trial {trial}: while it was closed the objective {what}"
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
+    warn(text)

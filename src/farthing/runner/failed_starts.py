@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 import time
-import warnings
 
+from farthing.plain import warn
 from farthing.runner.worker_process import CannotIsolate
 
 MOMENTARY = {
@@ -64,4 +64,4 @@ class FailedStarts:
         self._next = now + min(FIRST_PAUSE * 2**self._count, LONGEST_PAUSE)
         self._count += 1
         if self._count == SAID_AFTER:
-            warnings.warn(f"{why}; trying again for up to {PATIENCE:.0f} seconds", RuntimeWarning, stacklevel=2)
+            warn(f"{why}; trying again for up to {PATIENCE:.0f} seconds")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 from farthing import checks
 from farthing.errors import InvalidArgument
+from farthing.plain import warn
 from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
@@ -75,7 +75,5 @@ class RunOptions:
                     f"the objective cannot run in a process of its own: {error}. A budget of time is kept by ending "
                     f"such a process. isolate=False runs the objective here; {CHECKED_BETWEEN}"
                 ) from error
-            warnings.warn(
-                f"the objective runs in this process, and {CHECKED_BETWEEN}: {error}", RuntimeWarning, stacklevel=2
-            )
+            warn(f"the objective runs in this process, and {CHECKED_BETWEEN}: {error}")
             return here

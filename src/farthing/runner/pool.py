@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
 
+from farthing.plain import warn
 from farthing.runner.executors import Assignment, TrialAnswer, warn_of_closing
 from farthing.runner.failed_starts import FailedStarts
 from farthing.runner.interrupts import Interrupts
@@ -176,10 +176,10 @@ class ProcessPool:
         assert self._supervisor is not None
         self._supervisor.take_in()
         if self._supervisor.is_gone and any(process.is_ready for process in (*self._idle, *self._assigned.values())):
-            warnings.warn(
+            warn(
                 "the process that supervises the workers died: if this run is killed now, a worker whose objective "
-                "holds the interpreter's lock may live on for a while", RuntimeWarning, stacklevel=2,
-            )  # fmt: skip
+                "holds the interpreter's lock may live on for a while"
+            )
 
     def process_of(self, trial: int) -> int:
         return self._assigned[trial].pid

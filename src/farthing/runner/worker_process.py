@@ -8,7 +8,6 @@ import signal
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import IO, Any
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.threads import THREAD_LIMITS
-from farthing.plain import text_of
+from farthing.plain import text_of, warn
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.process_tree import is_running, kill_tree, open_pidfd, signal_name
 from farthing.runner.supervisor_process import SupervisorProcess, socket_pair
@@ -209,7 +208,7 @@ class WorkerProcess:
             os.close(self._pidfd)
             self._pidfd = None
         if not is_dead:  # the kernel is busy with it, for example with a disk that does not answer
-            warnings.warn(f"process {self.pid} was killed but has not ended", RuntimeWarning, stacklevel=2)
+            warn(f"process {self.pid} was killed but has not ended")
 
     def _wait_for_end(self, seconds: float) -> bool:
         if self._pidfd is not None:
