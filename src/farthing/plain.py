@@ -19,7 +19,7 @@ LONGEST_WHOLE = 2000  # bits of a whole number that is kept: Python may refuse t
 ATTRIBUTES = 10_000_000  # characters of JSON that are kept of the attributes of one report or trial
 ERROR_TEXT = 100_000  # characters that are kept of an error: more than a screen, less than a file should hold per trial
 LONGEST_NAME = 1000  # characters of an attribute's name
-CONTAINER = 10  # characters as which a list or dict counts: many are slow to read, however little is in them
+CONTAINER = 30  # characters as which a list or dict counts: many are slow to read, however little is in them
 LEFT_OUT = "left out: it is too large to keep"
 
 

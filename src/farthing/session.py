@@ -16,7 +16,7 @@ from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyE
 from farthing.history import History
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
-from farthing.plain import stored_attributes
+from farthing.plain import cut_text, stored_attributes
 from farthing.policies import Policy, decide
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
 from farthing.record.record import Record, Results
@@ -162,8 +162,9 @@ class Session:
         """A trial is one evaluation, however often it was paused; an interrupted one is none."""
         counts = not self.history.trials[number].counted and outcome.status is not Status.INTERRUPTED
         charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
-        value = self.record.direction.turned(outcome.value)
-        return Ended(number, replace(outcome, value=value, attributes=stored_attributes(outcome.attributes)), charges)
+        value, error = self.record.direction.turned(outcome.value), outcome.error and cut_text(outcome.error)
+        attributes = stored_attributes(outcome.attributes)
+        return Ended(number, replace(outcome, value=value, error=error, attributes=attributes), charges)
 
     def step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None

@@ -7,11 +7,13 @@ seen on any machine. How tightly budgets are kept is measured by `make bench-run
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import re
 import signal
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -249,6 +251,29 @@ class TestTrialLimits:
         assert [trial.status.value for trial in study.trials] == ["complete", "killed", "complete"]
         assert study.trials[1].error == "killed: it held more than 0.3 GB of memory, the limit of a trial"
         assert wall < HANGS
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/shm")
+    @pytest.mark.parametrize("how", ["open", "closed", "mapped"])
+    def test_a_file_in_memory_counts_once(self, how):
+        """150 MB are less than 250 MB, however many ways there are to see them."""
+        path = Path("/dev/shm") / f"farthing-{uuid.uuid4().hex}"
+
+        def objective(config: dict[str, Any]) -> float:
+            with path.open("w+b") as file:
+                file.write(bytes(150_000_000))
+                file.flush()
+                held = mmap.mmap(file.fileno(), 0) if how == "mapped" else b""
+                for page in range(0, len(held), mmap.PAGESIZE):
+                    held[page] = 1
+                time.sleep(0.5 * (how == "open"))
+            time.sleep(0.5 * (how != "open"))
+            return 1.0
+
+        try:
+            study, _ = run(objective, "1 evaluation", trial_memory="250MB")
+            assert [(trial.status.value, trial.error) for trial in study.trials] == [("complete", None)]
+        finally:
+            path.unlink(missing_ok=True)
 
     @pytest.mark.parametrize(
         ("options", "name"),

@@ -46,6 +46,11 @@ def tree_usage(pid: int, proc: Path = PROC) -> Usage | None:
     return tree_usages([pid], proc)[pid]
 
 
+def tree_members(pid: int) -> list[int]:
+    """A process, then its descendants."""
+    return tree_of(pid, _children(_process_table(PROC)))
+
+
 def tree_usages(pids: Iterable[int], proc: Path = PROC) -> dict[int, Usage | None]:
     """The usage of several process trees, from one walk over all processes."""
     table = _process_table(proc)
@@ -102,7 +107,7 @@ def _descendants(pid: int) -> list[int]:
     if (PROC / "stat").exists():
         return living_descendants(pid)
     try:
-        return tree_of(pid, _children(_process_table(PROC)))[1:]
+        return tree_members(pid)[1:]
     except MeterUnavailable:
         return []
 
