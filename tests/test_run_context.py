@@ -335,7 +335,7 @@ class TestRemaining:
             return 1.0
 
         study = iterative(budget, policy="sobol", max_steps=None)
-        study.run(black_box, progress=False)
+        study.run(black_box, isolate=False, progress=False)  # it uses the study, which cannot be sent
         assert study.trials[0].status is ft.Status.COMPLETE, study.trials[0].error
 
     def test_without_a_limit_in_the_unit_there_is_no_end(self):

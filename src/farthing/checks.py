@@ -9,37 +9,24 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from numbers import Real as AnyReal
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from farthing.errors import FarthingError, InvalidArgument
+from farthing.plain import plain as plain  # for those who know it from here
+from farthing.plain import shown as shown
 from farthing.trial import Outcome, Proposal, Status
 
 Error = type[FarthingError]
 T = TypeVar("T")
 
-SHOWN = 200  # characters of a wrong value in a message
-
 
 def refuse(name: str, accepted: str, given: object, error: Error = InvalidArgument) -> NoReturn:
     """Raise the error of a wrong argument."""
     raise error(f"{name}: expected {accepted}, got {shown(given)}")
-
-
-def shown(given: object) -> str:
-    """A value in a message: its repr, cut if it is long.
-
-    >>> len(shown(list(range(1000))))
-    203
-    """
-    try:
-        text = repr(given)
-    except Exception:  # an object of the user's own
-        text = f"a {type(given).__name__}"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def settle(frozen: object, **checked: object) -> None:
@@ -213,12 +200,12 @@ def read_value(value: Any) -> Outcome:
     'the value must be finite, got nan'
     """
     if isinstance(value, str | bytes):
-        return Outcome(Status.FAILED, error=f"the value must be a number, got the text {value!r:.200}")
+        return Outcome(Status.FAILED, error=f"the value must be a number, got the text {shown(value)}")
     try:
         number = float(value)
     except Exception:  # a tensor of two elements and an integer of a thousand digits raise what they like
         kind = type(value).__name__
-        return Outcome(Status.FAILED, error=f"the value must be a finite number, got {kind} {value!r:.200}")
+        return Outcome(Status.FAILED, error=f"the value must be a finite number, got {kind} {shown(value)}")
     if not math.isfinite(number):
         return Outcome(Status.FAILED, error=f"the value must be finite, got {number}")
     return Outcome(Status.COMPLETE, value=number)
@@ -245,21 +232,3 @@ def trial_number(caller: str, proposal: Any) -> int:
         return whole_number(caller, proposal, least=None)  # whether there is such a trial is asked elsewhere
     except InvalidArgument:
         refuse(caller, "a proposal or the number of a trial", proposal)
-
-
-def plain(value: Any) -> Any:
-    """A JSON value as near as possible: NumPy numbers become Python's, what has no JSON form its repr.
-
-    >>> import numpy as np
-    >>> plain({"a": np.float32(0.5), 2: (1, None)})
-    {'a': 0.5, '2': [1, None]}
-    """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy scalars and arrays
-        return plain(value.tolist())
-    return repr(value)

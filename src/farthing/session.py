@@ -14,11 +14,11 @@ from typing import TypeVar
 import numpy as np
 
 from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
-from farthing.checks import plain
 from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History, Way
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
+from farthing.plain import cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.thinking import Thinking
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
@@ -185,8 +185,9 @@ class Session:
         """A trial is one evaluation, however often it was paused; an interrupted one is none."""
         counts = not self.history.trials[number].counted and outcome.status is not Status.INTERRUPTED
         charges = {ACCOUNT_OF[outcome.status]: {**spent, "evaluations": float(counts)}, **(overhead or {})}
-        value = self.record.direction.turned(outcome.value)
-        return Ended(number, replace(outcome, value=value, attributes=plain(outcome.attributes)), charges)
+        value, error = self.record.direction.turned(outcome.value), outcome.error and cut_text(outcome.error)
+        attributes = stored_attributes(outcome.attributes)
+        return Ended(number, replace(outcome, value=value, error=error, attributes=attributes), charges)
 
     def step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None,
@@ -199,7 +200,7 @@ class Session:
         account = "evaluation" if new else "retrained"
         report = replace(
             report, value=turned(report.value), train_value=turned(report.train_value),
-            attributes=plain(report.attributes),
+            attributes=stored_attributes(report.attributes),
         )  # fmt: skip
         self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
         outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)

@@ -164,9 +164,7 @@ def is_there(pid: int) -> bool:
 @pytest.mark.parametrize("end", ["limit", "death", "return"])
 @pytest.mark.parametrize("session", [False, True])
 def test_processes_that_an_objective_started_end_with_it(tmp_path, end, session):
-    """Children and grandchildren, in sessions of their own too, unless their parent died: then nobody knows them."""
-    if end == "death" and session:
-        pytest.skip("nobody knows whose processes these are")
+    """Children and grandchildren, in sessions of their own too."""
     notes = tmp_path / "pids"
     script = f"echo $$ >> {notes}; exec sleep 60"
     script = f"sh -c '{script}' & {script}"

@@ -7,11 +7,13 @@ seen on any machine. How tightly budgets are kept is measured by `make bench-run
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import re
 import signal
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,15 +42,6 @@ def run(objective: Any, budget: str | ft.Budget, **options: Any) -> tuple[ft.Stu
     began = time.perf_counter()
     study.run(objective, progress=False, **options)
     return study, time.perf_counter() - began
-
-
-def stop(study: ft.Study, trial: ft.Trial) -> None:
-    """A callback that ends the run with its first trial.
-
-    The worker's clock, by which a trial is charged, runs a little behind that of the run, which ends it: a moment of
-    `compute_seconds` may be left for one more.
-    """
-    study.stop()
 
 
 def sleeps(seconds: float) -> Any:
@@ -93,7 +86,7 @@ class TestSeconds:
                     if not ignores:
                         raise
 
-        study, wall = run(objective, ft.Budget(compute_seconds=0.5), callbacks=[stop])
+        study, wall = run(objective, ft.Budget(compute_seconds=0.5))
         (trial,) = study.trials
         assert (trial.status, (trial.ended_by, trial.error)) == (ft.Status.KILLED, SPENT)
         assert trial.censored
@@ -141,7 +134,7 @@ class TestSeconds:
             time.sleep(HANGS)
             yield 0.5
 
-        study.run(second_is_long, progress=False, callbacks=[stop])
+        study.run(second_is_long, progress=False)
         assert 0.9 <= study.ledger.total("compute_seconds") <= 1.0 + LATE
         assert [trial.status.value for trial in study.trials] == ["paused"], "with more it could go on"
 
@@ -194,12 +187,13 @@ class TestOtherUnits:
 
     def test_a_meter_is_charged_once_for_a_training_that_is_interrupted(self):
         """It is charged with the last step, and not again when the training ends."""
+        this = os.getpid()
 
         def objective(config: dict[str, Any]) -> Iterator[float]:
             end = time.process_time() + 0.4
             while time.process_time() < end:
                 pass
-            os.kill(os.getppid(), signal.SIGINT)
+            os.kill(this, signal.SIGINT)
             time.sleep(0.1)
             yield 1.0
             yield 1.0
@@ -257,6 +251,29 @@ class TestTrialLimits:
         assert [trial.status.value for trial in study.trials] == ["complete", "killed", "complete"]
         assert study.trials[1].error == "killed: it held more than 0.3 GB of memory, the limit of a trial"
         assert wall < HANGS
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/shm")
+    @pytest.mark.parametrize("how", ["open", "closed", "mapped"])
+    def test_a_file_in_memory_counts_once(self, how):
+        """150 MB are less than 250 MB, however many ways there are to see them."""
+        path = Path("/dev/shm") / f"farthing-{uuid.uuid4().hex}"
+
+        def objective(config: dict[str, Any]) -> float:
+            with path.open("w+b") as file:
+                file.write(bytes(150_000_000))
+                file.flush()
+                held = mmap.mmap(file.fileno(), 0) if how == "mapped" else b""
+                for page in range(0, len(held), mmap.PAGESIZE):
+                    held[page] = 1
+                time.sleep(0.5 * (how == "open"))
+            time.sleep(0.5 * (how != "open"))
+            return 1.0
+
+        try:
+            study, _ = run(objective, "1 evaluation", trial_memory="250MB")
+            assert [(trial.status.value, trial.error) for trial in study.trials] == [("complete", None)]
+        finally:
+            path.unlink(missing_ok=True)
 
     @pytest.mark.parametrize(
         ("options", "name"),
@@ -355,7 +372,7 @@ def test_a_checkpoint_survives_the_kill_at_the_end_of_the_budget(tmp_path: Path)
     options: dict[str, Any] = {"policy": Alternating(width=9, stride=99)}
     budget = ft.Budget(compute_seconds=1.0)
     with ft.Study(LINE, budget, seed=0, max_steps=6, storage=tmp_path / "study.db", **options) as study:
-        study.run(objective, progress=False, callbacks=[stop])
+        study.run(objective, progress=False)
         (trial,) = study._history.trials
         assert (trial.status, trial.ended_by, len(trial.curve)) == (ft.Status.PAUSED, EndedBy.BUDGET, 3)
         assert trial.kept_step == trial.saved_step == 3

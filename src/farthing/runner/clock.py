@@ -132,7 +132,7 @@ class Clock:
         timed. Where time has a price, thinking has it too."""
         seconds, price, ledger = self.seconds_left(ages), self.speed("usd"), self._session.ledger
         if price > 0.0:
-            unspent = ledger.left("usd") - price * (sum(ages) + self._worked)
+            unspent = ledger.left("usd") - price * (sum(ages) + self.now.worked)
             seconds = min(seconds, max(unspent, 0.0) / (price * (len(ages) + 1)))
         return THINKING_SHARE * seconds
 

@@ -17,8 +17,8 @@ from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
+from farthing.runner.memory import MemoryWatch
 from farthing.runner.meters import Gauges, Meters
-from farthing.runner.process_tree import tree_usages
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
 
@@ -76,6 +76,9 @@ class Enforcement:
     active: Mapping[int, Active]
     _next_memory: float = 0.0  # when to look
     _next_meters: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._memory = MemoryWatch(self.limits.bytes)
 
     def patience(self) -> float | None:
         """Seconds until something may have to be done; None: for ever."""
@@ -148,10 +151,8 @@ class Enforcement:
     def _doom_large(self) -> None:
         if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:
             return
-        held = tree_usages([self.executor.process_of(number) for number in self.active])
-        for number, active in self.active.items():
-            used = held[self.executor.process_of(number)]
-            if active.doom is None and used is not None and used.resident_bytes > self.limits.bytes:
+        for number in self._memory.above({number: self.executor.process_of(number) for number in self.active}):
+            if self.active[number].doom is None:
                 self._doom(number, _at_limit(0.0, self.limits.bytes_text))
         self._next_memory = time.perf_counter() + MEMORY_POLL
 

@@ -6,26 +6,41 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
-from farthing.checks import plain, read_cost, read_value
+from farthing.checks import read_cost, read_value
 from farthing.errors import InvalidArgument
+from farthing.plain import cut_text, kept_attributes, shown
+from farthing.runner.interrupts import Terminated
 from farthing.trial import Config, Outcome, Status
+
+
+class WorkerTerminated(BaseException):
+    """SIGTERM arrived inside the objective, in a worker process.
+
+    It is not `Terminated`: a study that the objective itself runs would catch that one and go on.
+    """
+
+
+SIGNALS = (KeyboardInterrupt, Terminated, WorkerTerminated)  # which are no answer of the objective's
 
 
 def evaluate(objective: Callable[[Config], Any], config: Config) -> Outcome | Iterator[Any]:
     """Call the objective. Exceptions, values of a wrong type and numbers that are not finite become failures.
 
-    If the objective returns an iterator it is an iterative learner, and the iterator yields its steps.
-    KeyboardInterrupt comes from the user and passes through.
+    If the objective returns an iterator it is an iterative learner, and the iterator yields its steps. Only signals
+    pass through: any other BaseException, such as `asyncio.CancelledError`, is a failure too.
     """
     process = os.getpid()
     try:
         returned = objective(dict(config))
         _exit_if_forked(process)
         return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else as_outcome(returned)
-    except (Exception, SystemExit) as error:
+    except SIGNALS:
+        raise
+    except BaseException as error:
         _exit_if_forked(process, error)
         return failure(error)
 
@@ -40,7 +55,9 @@ def next_step(steps: Iterator[Any]) -> Outcome | None:
     except StopIteration:
         _exit_if_forked(process)
         return None
-    except (Exception, SystemExit) as error:
+    except SIGNALS:
+        raise
+    except BaseException as error:
         _exit_if_forked(process, error)
         return failure(error)
 
@@ -50,8 +67,26 @@ def _exit_if_forked(process: int, error: BaseException | None = None) -> None:
     if os.getpid() == process:
         return
     code = error.code if isinstance(error, SystemExit) else error and 1
-    sys.stdout.flush()
+    flush_output()
     os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def flush_output() -> None:
+    """Write what was printed."""
+    for name in ("stdout", "stderr"):
+        with suppress(Exception):  # closed, deleted, or replaced by any object
+            getattr(sys, name).flush()
+
+
+def close_steps(steps: Iterator[Any] | None) -> BaseException | None:
+    """Let an iterative learner clean up; the error if it raises one."""
+    try:
+        getattr(steps, "close", lambda: None)()
+    except SIGNALS:
+        raise
+    except BaseException as error:
+        return error
+    return None
 
 
 def failure(error: BaseException) -> Outcome:
@@ -64,9 +99,9 @@ def as_outcome(returned: Any) -> Outcome:
     a cost it is measured."""
     if not isinstance(returned, Mapping):
         return read_value(returned)
-    rest = {str(name): plain(item) for name, item in returned.items() if name not in ("value", "cost")}
+    rest = kept_attributes({name: item for name, item in returned.items() if name not in ("value", "cost")})
     if "value" not in returned:
-        error = f"the objective's dict has no 'value', only {', '.join(map(repr, returned)) or 'nothing'}"
+        error = cut_text(f"the objective's dict has no 'value', only {', '.join(map(shown, returned)) or 'nothing'}")
         return Outcome(Status.FAILED, error=error, attributes=rest)
     outcome, cost = replace(read_value(returned["value"]), attributes=rest), returned.get("cost")
     try:
@@ -78,4 +113,8 @@ def as_outcome(returned: Any) -> Outcome:
 def _error_text(error: BaseException) -> str:
     """The traceback without our own frame; its last line is the error."""
     frames = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.format_exception(type(error), error, frames)).strip()
+    try:
+        text = "".join(traceback.format_exception(type(error), error, frames)).strip()
+    except Exception:  # an exception of the user's own may raise others when it is looked at
+        text = ""
+    return cut_text(text or type(error).__name__)

@@ -6,7 +6,6 @@ process nothing can be stopped from outside; a worker can be told to end, and ki
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -15,13 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
+from farthing.plain import shown, warn
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import evaluate, next_step
+from farthing.runner.evaluate import close_steps, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.trial import Config, Objective, Outcome
-
-logger = logging.getLogger("farthing")
 
 
 class TrialAnswer(NamedTuple):
@@ -144,11 +142,10 @@ class InProcess:
             if trial not in self._steps:
                 continue
             run, steps = self._steps.pop(trial)
-            try:
-                with inside(run):
-                    getattr(steps, "close", lambda: None)()
-            except (Exception, SystemExit) as error:
-                warn_of_closing(trial, f"raised {error!r}")
+            with inside(run):
+                error = close_steps(steps)
+            if error is not None:
+                warn_of_closing(trial, f"raised {shown(error)}")
 
     def process_of(self, trial: int) -> int:
         return os.getpid()
@@ -163,4 +160,6 @@ class InProcess:
 
 
 def warn_of_closing(trial: int, what: str) -> None:
-    logger.warning("trial %d: while it was closed the objective %s", trial, what)
+    """A result stands, whatever happens while its learner is closed."""
+    text = f"trial {trial}: while it was closed the objective {what}"
+    warn(text)

@@ -1,7 +1,8 @@
 """What a run and its worker processes say to each other.
 
-A worker loads the objective from a file and answers that it is ready. Then the run sends Begin for each evaluation,
-followed by a Step for each further training step, and perhaps Close. The worker replies to each with one Answer.
+A worker says that it is awake, loads the objective from a file, and says that it is ready. Then the run sends Begin for
+each evaluation, followed by a Step for each further training step, and perhaps Close. The worker replies to each with
+one Answer.
 
 Messages are pickled: both ends are the same program, and nothing is stored. They hold only numbers and text, because
 the other end may be unable to import a class of the user's.
@@ -22,12 +23,14 @@ from farthing.trial import Outcome
 
 HEADER = struct.Struct(">8sQ")  # of a message: MARK, and the number of bytes that follow
 MARK = b"farthing"  # tells our messages from what an objective may write into the channel by mistake
-CHUNK = 1 << 20  # bytes read at once: most messages are far smaller, and attributes may be many megabytes
+SPAWNED_MAIN = "__mp_main__"  # the name of a script, in a process that multiprocessing spawned from it
+CHUNK = 1 << 20  # bytes read at once: most messages are far smaller, and attributes may be megabytes
 
 
 class AnswerKind(StrEnum):
     """What a worker answers."""
 
+    AWAKE = "awake"  # Python has started; next it loads the objective
     READY = "ready"  # it has loaded the objective
     REFUSED = "refused"  # it cannot load the objective
     RETURNED = "returned"  # the objective returned a value, or failed
@@ -46,6 +49,7 @@ class Answer:
     outcome: Outcome | None = None
     seconds: float | None = None
     reason: str = ""
+    is_worn: bool = False  # the worker should not be used again
 
 
 @dataclass(frozen=True)

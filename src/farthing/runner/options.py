@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 
 from farthing import checks
 from farthing.errors import InvalidArgument
+from farthing.plain import warn
 from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
@@ -15,12 +15,11 @@ from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import MeterLike
 from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
-from farthing.runner.worker_process import CannotIsolate, WorkerSetup
+from farthing.runner.worker_process import CannotIsolate, NoProcesses, WorkerSetup
 from farthing.session import Session
 from farthing.trial import Objective
 
-logger = logging.getLogger("farthing")
-
+CHECKED_BETWEEN = "then the budget is checked only between evaluations and steps"
 PAUSED_LIMIT = 32  # learners of some hundred MB each still fit into the memory of a workstation
 
 
@@ -58,20 +57,23 @@ class RunOptions:
         return self.workers > 1 or bool(self.limits)
 
     def executor(self, session: Session, objective: Objective, interrupts: Interrupts, patience: float) -> Executor:
-        """Worker processes where they are needed or wanted and the objective can be shipped, which is known within
-        `patience` seconds; else this process."""
+        """Worker processes where they are needed or wanted, else this process. Whether the objective can run in a
+        process of its own is known within `patience` seconds; one that cannot is refused."""
         here = InProcess(objective, interrupts)
-        if self.isolate is False or not (self.isolate or self._needs_processes or is_timed(session.ledger.budget)):
+        is_needed = bool(self.isolate) or self._needs_processes
+        if self.isolate is False or not (is_needed or is_timed(session.ledger.budget)):
             return here
         try:
             setup = WorkerSetup.of(objective, session.space, self.workers)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
             return ProcessPool(setup, session.space, self.workers, interrupts, reuse).started(patience)
         except CannotIsolate as error:
-            if self.isolate or self._needs_processes:
+            if is_needed:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error
-            logger.warning(
-                "the budget is checked only between evaluations and steps: the objective cannot run in a process of "
-                "its own, for %s", error,
-            )  # fmt: skip
+            if not isinstance(error, NoProcesses):
+                raise InvalidArgument(
+                    f"the objective cannot run in a process of its own: {error}. A budget of time is kept by ending "
+                    f"such a process. isolate=False runs the objective here; {CHECKED_BETWEEN}"
+                ) from error
+            warn(f"the objective runs in this process, and {CHECKED_BETWEEN}: {error}")
             return here

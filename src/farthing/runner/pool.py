@@ -8,14 +8,16 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
 
+from farthing.plain import warn
 from farthing.runner.executors import Assignment, TrialAnswer, warn_of_closing
+from farthing.runner.failed_starts import FailedStarts
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind, Begin, Close, Step
+from farthing.runner.supervisor_process import SupervisorProcess
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
 from farthing.space import Space
 from farthing.trial import Config
 
-FAILED_STARTS = 3  # in a row that are accepted: one may fail for a moment's lack of memory, three will not recover
 END_POLL_SECONDS = 0.5  # between checks whether a process has ended, where the system does not notify us
 
 
@@ -33,7 +35,8 @@ class ProcessPool:
         self._spares = 0 if reuse else 1
         self._idle: list[WorkerProcess] = []
         self._assigned: dict[int, WorkerProcess] = {}  # to trials, paused ones included
-        self._failed_starts, self._why_failed = 0, ""  # in a row, and the reason of the last
+        self._failed = FailedStarts()
+        self._supervisor: SupervisorProcess | None = None
 
     def started(self, patience: float) -> Self:
         """Start the workers and wait for the first, to learn whether it can load the objective. Give up waiting after
@@ -50,25 +53,37 @@ class ProcessPool:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        for process in (*self._assigned.values(), *self._idle):
-            process.kill()
+        processes = [*self._assigned.values(), *self._idle]
         self._assigned, self._idle = {}, []
-        self._setup.payload.close()
+        try:
+            for process in processes:
+                process.kill()
+        finally:
+            self._setup.payload.close()
+            if self._supervisor is not None:
+                self._supervisor.close()
 
     # -- idle processes ----------------------------------------------------------------------------------------------
 
     def _start_idle(self, count: int) -> None:
-        """Start processes until `count` are idle."""
+        """Start processes until `count` are idle, or one cannot be started now."""
         while len(self._idle) < count:
-            if self._failed_starts >= FAILED_STARTS:
-                raise CannotIsolate(self._why_failed)
+            self._failed.raise_if_hopeless()
+            if self._failed.pause_left > 0.0:
+                return
             try:
-                self._idle.append(WorkerProcess(self._setup))
+                self._idle.append(WorkerProcess(self._supervised()))
             except OSError as error:
-                self._note_failed_start(f"no process can be started ({error})")
+                self._failed.note_error(error)
 
-    def _note_failed_start(self, why: str) -> None:
-        self._failed_starts, self._why_failed = self._failed_starts + 1, why
+    def _supervised(self) -> SupervisorProcess:
+        """The supervisor; another if it died, which nobody but a user or the system does to it."""
+        if self._supervisor is not None and self._supervisor.is_gone:
+            self._supervisor.close()
+            self._supervisor = None
+        if self._supervisor is None:
+            self._supervisor = self._setup.supervisor()
+        return self._supervisor
 
     def has_room(self, patience: float) -> bool:
         """Whether an idle process is ready, within `patience` seconds."""
@@ -78,7 +93,8 @@ class ProcessPool:
             self._start_idle(1)
             if (left := deadline - time.monotonic()) <= 0.0 or self._interrupts.any:
                 return False
-            self._wait_for_idle(min(left, STARTING_SECONDS))
+            pause = STARTING_SECONDS if self._idle else self._failed.pause_left
+            self._wait_for_idle(min(left, pause, STARTING_SECONDS))
         return True
 
     def _wait_for_idle(self, seconds: float) -> None:
@@ -92,14 +108,14 @@ class ProcessPool:
     def _take_idle_answer(self, process: WorkerProcess, answer: Answer) -> None:
         """An idle process says that it is ready, or that it is of no use."""
         if answer.kind is AnswerKind.READY:
-            self._failed_starts = 0
+            self._failed = FailedStarts()
             return
         self._idle.remove(process)
         process.kill()
-        if answer.kind is AnswerKind.REFUSED:  # every other process would refuse it too
-            self._failed_starts, self._why_failed = FAILED_STARTS, f"a worker process cannot load it ({answer.reason})"
+        if answer.kind is AnswerKind.REFUSED:
+            self._failed.note_refusal(answer.reason)
         elif not process.is_ready:
-            self._note_failed_start(f"a worker process did not start: it {answer.reason}")
+            self._failed.note_death(answer.reason, process.is_awake)
 
     def _keep_spares(self, spares: int) -> None:
         """Keep this many idle processes, so that the next evaluation need not wait for one to start."""
@@ -129,6 +145,8 @@ class ProcessPool:
 
     def wait(self, seconds: float | None) -> list[TrialAnswer]:
         trials = {process: trial for trial, process in self._assigned.items()}
+        if not self._idle and self._failed.pause_left > 0.0:  # then it is time to try again
+            seconds = self._failed.pause_left if seconds is None else min(seconds, self._failed.pause_left)
         happened = []
         for process, answer in self._answers([*trials, *self._idle], seconds):
             if process not in trials:
@@ -147,9 +165,21 @@ class ProcessPool:
         polled = {process for process in owners.values() if process.needs_polling}
         if polled:
             seconds = END_POLL_SECONDS if seconds is None else min(seconds, END_POLL_SECONDS)
-        readable = wait([*owners, *self._interrupts.wakeups], seconds)
+        supervised = [] if self._supervisor is None else self._supervisor.waitables
+        readable = wait([*owners, *self._interrupts.wakeups, *supervised], seconds)
+        if any(one in supervised for one in readable):
+            self._hear_supervisor()
         asked = dict.fromkeys([*(owners[one] for one in readable if one in owners), *polled])  # each once, in order
         return [(process, answer) for process in asked if (answer := process.receive()) is not None]
+
+    def _hear_supervisor(self) -> None:
+        assert self._supervisor is not None
+        self._supervisor.take_in()
+        if self._supervisor.is_gone and any(process.is_ready for process in (*self._idle, *self._assigned.values())):
+            warn(
+                "the process that supervises the workers died: if this run is killed now, a worker whose objective "
+                "holds the interpreter's lock may live on for a while"
+            )
 
     def process_of(self, trial: int) -> int:
         return self._assigned[trial].pid
@@ -170,22 +200,23 @@ class ProcessPool:
             for process, answer in self._answers(closing, left):
                 self._take_closing_answer(process, closing.pop(process), answer)
             self._interrupts.clear_wakeups()
-        for process, trial in closing.items():
-            warn_of_closing(trial, "took too long, and was killed")
+        for process in closing:
             process.kill()
+        for trial in closing.values():
+            warn_of_closing(trial, "took too long, and was killed")
 
     def _take_closing_answer(self, process: WorkerProcess, trial: int, answer: Answer) -> None:
         if answer.kind is not AnswerKind.ENDED:
-            warn_of_closing(trial, answer.reason or f"was {answer.kind}")
             process.kill()
+            warn_of_closing(trial, answer.reason or f"was {answer.kind}")
             return
+        self._release(process)
         if answer.outcome is not None:
             warn_of_closing(trial, f"raised {answer.outcome.error}")
-        self._release(process)
 
     def _release(self, process: WorkerProcess) -> None:
         """Keep a process for the next evaluation, or end it if there are enough."""
-        if self._reuse and len(self._idle) <= self._workers:
+        if self._reuse and not process.is_worn and len(self._idle) <= self._workers:
             self._idle.insert(0, process)
         else:
             process.kill()

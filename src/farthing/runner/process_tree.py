@@ -2,7 +2,7 @@
 
 Usage is read from the kernel's files on Linux, without a dependency, and by `psutil` elsewhere, if it is installed. The
 CPU time of a child that ended is added to its parent's when the parent waits for it; if nobody does, it is lost. Pages
-that processes share, as after a fork, are counted in each of them.
+that processes share, as after a fork, are counted in each of them; memory.py counts them once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import os
 import signal
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Protocol
 
 from farthing.errors import MeterUnavailable
+from farthing.runner import supervisor
+from farthing.runner.supervisor import living_descendants, stat_lines, tree_of
 
 PROC = Path("/proc")
-STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
+
+adopt_orphans = cache(supervisor.adopt_orphans)  # once is enough
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,16 @@ def tree_usage(pid: int, proc: Path = PROC) -> Usage | None:
     return tree_usages([pid], proc)[pid]
 
 
+def tree_members(pid: int) -> list[int]:
+    """A process, then its descendants."""
+    return tree_of(pid, _children(_process_table(PROC)))
+
+
 def tree_usages(pids: Iterable[int], proc: Path = PROC) -> dict[int, Usage | None]:
     """The usage of several process trees, from one walk over all processes."""
     table = _process_table(proc)
     children = _children(table)
-    return {pid: _sum([table.usage(member) for member in _tree(pid, children)]) for pid in pids}
+    return {pid: _sum([table.usage(member) for member in tree_of(pid, children)]) for pid in pids}
 
 
 def require_process_usage(proc: Path = PROC) -> None:
@@ -75,22 +84,30 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def is_running(pid: int, pidfd: int | None) -> bool:
+    """Whether a process has not ended, by its descriptor if there is one."""
+    if pidfd is not None:
+        return not wait([pidfd], 0.0)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
+
+
 def kill_tree(leader: int) -> None:
     """Kill the leader of a process group, its group, and those of its descendants that left the group."""
-    with suppress(OSError):
-        if leader != os.getpid():
-            os.kill(leader, signal.SIGSTOP)  # so that it starts no more while we list its descendants
-    for pid in _descendants(leader):
-        with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-    with suppress(OSError):
-        os.killpg(leader, signal.SIGKILL)
+    supervisor.kill_tree(leader, _descendants)
 
 
 def _descendants(pid: int) -> list[int]:
     """Without the process itself; empty where processes cannot be listed."""
+    if (PROC / "stat").exists():
+        return living_descendants(pid)
     try:
-        return _tree(pid, _children(_process_table(PROC)))[1:]
+        return tree_members(pid)[1:]
     except MeterUnavailable:
         return []
 
@@ -116,14 +133,6 @@ def _children(table: _ProcessTable) -> dict[int, list[int]]:
     return children
 
 
-def _tree(pid: int, children: dict[int, list[int]]) -> list[int]:
-    """A process, then its descendants."""
-    found = [pid]
-    for parent in found:  # grows while it is walked; a reused number may close a ring
-        found += [child for child in children.get(parent, []) if child not in found]
-    return found
-
-
 def _sum(members: list[Usage | None]) -> Usage | None:
     """The usage of a process, which comes first, plus that of its descendants, as far as they can be read."""
     if members[0] is None:
@@ -136,11 +145,10 @@ def _sum(members: list[Usage | None]) -> Usage | None:
 
 
 class _ProcTable:
-    """From /proc/PID/stat, see proc(5). The name in field 2 may hold anything; field 3 is the first one after it."""
+    """From /proc/PID/stat, see proc(5), from field 3 on."""
 
     def __init__(self, proc: Path) -> None:
-        lines = {int(name): _stat_line(f"{proc}/{name}/stat") for name in os.listdir(proc) if name.isdecimal()}
-        self._lines = {pid: line[line.rindex(b")") + 2 :] for pid, line in lines.items() if line}
+        self._lines = stat_lines(str(proc))
         self._is_real = proc == PROC
         self.parents = {pid: int(line.split(None, 2)[1]) for pid, line in self._lines.items()}
 
@@ -154,20 +162,6 @@ class _ProcTable:
         if self._is_real:
             own = _precise_cpu_seconds(pid, own)
         return Usage(own + (cutime + cstime) / ticks, pages * os.sysconf("SC_PAGE_SIZE"), started / ticks)
-
-
-def _stat_line(path: str) -> bytes:
-    """A file's content; empty if its process has just ended or is hidden from us. Fast: there may be thousands."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        return os.read(file, STAT_BYTES)
-    except ProcessLookupError:
-        return b""
-    finally:
-        os.close(file)
 
 
 def _precise_cpu_seconds(pid: int, coarse: float) -> float:

@@ -1,14 +1,14 @@
 """The program of a worker process. A run starts it (worker_process.py), never a user.
 
 A thread reads the messages, so that the worker notices at once when the run is gone; then it kills itself and all it
-started. The objective is called in the main thread, as objectives expect. SIGTERM is how the run asks an evaluation to
-end: it is raised inside the objective, so that `finally` clauses have a moment to clean up. This module imports little,
-so that a worker starts fast.
+started. Where the thread cannot run, the supervisor (supervisor.py) does that. A worker adopts what its children leave
+running, so that it ends with the worker. The objective is called in the main thread, as objectives expect. SIGTERM is
+how the run asks an evaluation to end: it is raised inside the objective, so that `finally` clauses have a moment to
+clean up. This module imports little, so that a worker starts fast.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import signal
@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from mmap import ACCESS_READ, mmap
 from multiprocessing.connection import wait
 from queue import SimpleQueue
@@ -25,23 +24,18 @@ from threading import Thread
 from types import FrameType
 from typing import Any
 
+from farthing.plain import shown, text_of
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import evaluate, next_step
+from farthing.runner.evaluate import WorkerTerminated, close_steps, evaluate, failure, flush_output, next_step
 from farthing.runner.forks import reset_in_forks
-from farthing.runner.messages import Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
-from farthing.runner.process_tree import kill_tree
+from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
+from farthing.runner.orphans import Orphans
+from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd
 from farthing.trial import Config, Outcome, Status
 
-ORPHAN_POLL = 1.0  # seconds between checks that the run is still our parent, where a fork of it holds the channel open
+ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
 PARTING_SECONDS = 2.0  # that a run with a closed channel has to end this process itself: it needs milliseconds
 PARTING_POLL = 0.01  # seconds between checks that it is still there
-
-
-class WorkerTerminated(BaseException):
-    """SIGTERM arrived inside the objective.
-
-    It is not `interrupts.Terminated`: a study that the objective itself runs would catch that one and go on.
-    """
 
 
 class Worker:
@@ -53,6 +47,7 @@ class Worker:
         self._run: Run | None = None
         self._left, self._speed, self._began = 0.0, 0.0, 0.0  # of the budget, when the current action began
         self._inside_objective = False
+        self._orphans = Orphans()
         sys.argv[:] = payload.arguments
         _define_in_main(payload.objective)
 
@@ -76,12 +71,15 @@ class Worker:
             kind, outcome = AnswerKind.INTERRUPTED, None
         except WorkerTerminated:
             kind, outcome = AnswerKind.TERMINATED, None
+        except BaseException as error:  # of what surrounds the objective, which it may have harmed
+            kind, outcome = AnswerKind.RETURNED, failure(error)
         finally:
             self._inside_objective = False  # SIGTERM may have come just before the inner `finally` did this
         if kind is not AnswerKind.YIELDED:
             self._steps = None  # frees the model
-        _flush_output()
-        return Answer(kind, outcome and _sendable(outcome), time.perf_counter() - began)
+        flush_output()
+        seconds = time.perf_counter() - began
+        return Answer(kind, outcome, seconds, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
@@ -129,12 +127,9 @@ class Worker:
     def _close(self) -> Outcome | None:
         """Close the learner. An error in its clean-up is sent to be logged; the trial's result stands."""
         assert self._run is not None
-        try:
-            with inside(self._run):
-                getattr(self._steps, "close", lambda: None)()
-        except (Exception, SystemExit) as error:
-            return Outcome(Status.FAILED, error=repr(error))
-        return None
+        with inside(self._run):
+            error = close_steps(self._steps)
+        return None if error is None else Outcome(Status.FAILED, error=shown(error))
 
 
 def _define_in_main(objective: Any) -> None:
@@ -144,30 +139,23 @@ def _define_in_main(objective: Any) -> None:
     if not hasattr(function, "__globals__") and not hasattr(function, "__func__"):
         function = type(function).__call__
     defined = getattr(getattr(function, "__func__", function), "__globals__", {})
+    spawned = defined.get("__name__") == SPAWNED_MAIN
+    if spawned:
+        sys.modules[SPAWNED_MAIN] = sys.modules["__main__"]
     for name, value in defined.items():
-        if getattr(value, "__module__", None) == "__main__" and not name.startswith("__"):
+        if getattr(value, "__module__", None) in ("__main__", SPAWNED_MAIN) and not name.startswith("__"):
             setattr(sys.modules["__main__"], name, value)
 
 
-def _sendable(outcome: Outcome) -> Outcome:
-    """Attributes as JSON has them: the run may not know the class of a str that the objective returned."""
-    return replace(outcome, attributes=json.loads(json.dumps(outcome.attributes)))
-
-
-def _flush_output() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # closed, missing, or replaced by any object
-            stream.flush()
-
-
-def serve(channel: Channel, payload: int) -> None:
+def serve(channel: Channel, payload: int, run: int) -> None:
     """Answer messages until the run is gone."""
     messages: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_read_messages, args=(channel, messages), daemon=True).start()
+    Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
+    channel.send(Answer(AnswerKind.AWAKE))
     try:
         worker = Worker(_loaded(payload))
-    except (Exception, SystemExit) as error:
-        channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {error}"))
+    except BaseException as error:
+        channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {text_of(error)}"))
         messages.get()  # no message follows: the run kills this process
         return
     with suppress(OSError):  # the run is gone, or the objective closed the channel
@@ -184,30 +172,33 @@ def _loaded(file: int) -> Payload:
     return payload
 
 
-def _read_messages(channel: Channel, messages: SimpleQueue[Any]) -> None:
+def _read_messages(channel: Channel, messages: SimpleQueue[Any], run: int) -> None:
     """Pass messages on until the run is gone, then kill this process with all its children.
 
-    The run is gone when the channel closes, or when this process gets a new parent: a fork of the run may keep the
-    channel open. If the channel closed while the run is still there, the objective closed it. Then the run has a moment
-    to kill this process itself, because it records why.
+    The run is gone when the channel closes, or its process ends: a fork of the run may keep the channel open. If the
+    channel closed while the run is still there, the objective closed it. Then the run has a moment to kill this process
+    itself, because it records why.
     """
-    run = os.getppid()
+    end = open_pidfd(run)
+    signs = [channel.fileno()] if end is None else [channel.fileno(), end]
     with suppress(EOFError, OSError, ValueError, Garbled):
-        while os.getppid() == run:
-            if wait([channel.fileno()], ORPHAN_POLL) and (message := channel.receive()) is not None:
+        while is_running(run, end):
+            if channel.fileno() in wait(signs, ORPHAN_POLL) and (message := channel.receive()) is not None:
                 messages.put(message)
     for _ in range(round(PARTING_SECONDS / PARTING_POLL)):
-        if os.getppid() != run:
+        if not is_running(run, end):
             break
         time.sleep(PARTING_POLL)
     kill_tree(os.getpid())
     os._exit(1)
 
 
-def main(channel: int, payload: int) -> None:
-    """Run a worker, given the file descriptors of its end of the channel and of the pickled Payload."""
+def main(payload: int, run: int, channel: int) -> None:
+    """Run a worker, given the file descriptor of the pickled Payload, the process of the run, and the file descriptor
+    of its end of the channel."""
+    adopt_orphans()
     end = socket.socket(fileno=channel)
     end.set_inheritable(False)  # programs that the objective starts must not hold it open
     os.set_inheritable(payload, False)
     os.register_at_fork(after_in_child=end.close)
-    serve(Channel(end), payload)
+    serve(Channel(end), payload, run)

@@ -1,0 +1,121 @@
+"""The supervising process of a pool (supervisor.py), as the run sees it: it starts workers and says how they ended."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
+
+from farthing.runner import supervisor
+from farthing.runner.supervisor import ENDED, FORGET, RECORD, REFUSED, START, STARTED
+
+ANSWER_SECONDS = 10.0  # that it may take to start a worker: it needs milliseconds, and Python to start before the first
+CLOSING_SECONDS = 10.0  # that it may take to end, which includes ending all it knows of
+
+
+class SupervisorProcess:
+    """A supervisor and the socket to it. It leads a session of its own: no signal to the run's group ends it."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:
+        """`command` starts a worker, in that environment and with those files open. Raises OSError if the supervisor
+        cannot be started."""
+        self._control, theirs = socket_pair()
+        self.is_gone = False
+        self._codes: dict[int, int] = {}  # how workers ended
+        self._replies: list[tuple[int, int]] = []
+        isolated = ("-s", "-P", "-S") if "PYTHONHOME" in environment else ("-I", "-S")  # which -I would not see
+        program = [sys.executable, *isolated, supervisor.__file__, str(theirs.fileno()), str(os.getpid()), *command]
+        try:
+            with theirs:
+                self._popen = subprocess.Popen(
+                    program, pass_fds=[theirs.fileno(), *files], stdin=subprocess.DEVNULL, start_new_session=True,
+                    env=environment,
+                )  # fmt: skip
+        except BaseException:
+            self._control.close()
+            raise
+
+    @property
+    def waitables(self) -> list[socket.socket]:
+        """What becomes readable when there is something to `take_in`."""
+        return [] if self.is_gone else [self._control]
+
+    def start(self, channel: socket.socket) -> int:
+        """Start a worker with that end of its channel. Raises OSError if that fails, or the supervisor is gone."""
+        with suppress(OSError):  # it is gone, which take_in notices
+            socket.send_fds(self._control, [RECORD.pack(START, 0, 0)], [channel.fileno()])
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while not self._replies:
+            if self.is_gone:
+                raise ConnectionResetError(errno.ECONNRESET, "the supervising process ended")
+            if (left := deadline - time.monotonic()) <= 0.0:
+                self._popen.kill()
+                raise TimeoutError(errno.ETIMEDOUT, "the supervising process does not answer")
+            self.take_in(left)
+        what, number = self._replies.pop()
+        if what == REFUSED:
+            raise OSError(number, os.strerror(number))
+        return number
+
+    def take_in(self, seconds: float = 0.0) -> None:
+        """What it says, waiting at most `seconds` for it."""
+        while not self.is_gone and wait([self._control], seconds):
+            try:
+                record = self._control.recv(RECORD.size)
+            except OSError:
+                record = b""
+            if len(record) < RECORD.size:
+                self.is_gone = True
+                return
+            what, number, code = RECORD.unpack(record)
+            if what == ENDED:
+                self._codes[number] = code
+            elif what in (STARTED, REFUSED):
+                self._replies.append((what, number))
+            seconds = 0.0
+
+    def exit_code(self, pid: int, seconds: float = 0.0) -> int | None:
+        """How a worker ended; None if it has not within `seconds`, or nobody saw how."""
+        deadline = time.monotonic() + seconds
+        self.take_in()
+        while pid not in self._codes and not self.is_gone and (left := deadline - time.monotonic()) > 0.0:
+            self.take_in(left)
+        return self._codes.get(pid)
+
+    def forget(self, pid: int) -> None:
+        """A worker that ended: its number may be another process's from here on."""
+        self._codes.pop(pid, None)
+        with suppress(OSError):
+            self._control.sendall(RECORD.pack(FORGET, pid, 0))
+
+    def close(self) -> None:
+        """End it, with all the workers it has and all they left behind."""
+        self._control.close()
+        self.is_gone = True
+        try:
+            self._popen.wait(CLOSING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets, whose numbers are not those of standard input, output and errors: where these are closed,
+    what somebody prints would go into the socket."""
+    ends = socket.socketpair()
+    return _above_standard(ends[0]), _above_standard(ends[1])
+
+
+def _above_standard(end: socket.socket) -> socket.socket:
+    if end.fileno() > 2:
+        return end
+    import fcntl
+
+    with end:
+        return socket.socket(fileno=fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, 3))
