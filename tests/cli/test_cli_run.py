@@ -262,8 +262,10 @@ class TestGoingOn:
             "run", "--command", "./slow.sh {x}", "--space", "../space.toml", *SHORT, "--storage", "runs/s.db", "-q"
         )
         shutil.move(folder.path / "here", folder.path / "there")
-        folder.call("resume", "there/runs/s.db", "--budget", "6 evaluations", "-q")
-        assert len(trials_of(folder, "there/runs/s.db")) == 6
+        assert "not run" in folder.error("resume", "there/runs/s.db", "--budget", "5 evaluations", "-q")
+        folder.call("resume", "there/runs/s.db", "--budget", "6 evaluations", "-q", "--yes")
+        folder.call("resume", "there/runs/s.db", "--budget", "7 evaluations", "-q")  # it is marked anew
+        assert len(trials_of(folder, "there/runs/s.db")) == 7
 
     def test_run_goes_on_with_the_same_study_and_refuses_another(self, folder):
         folder.script("slow.sh", "echo $1")

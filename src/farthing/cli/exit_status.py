@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 import warnings
@@ -13,6 +12,7 @@ from typing import Any
 import click
 
 from farthing import errors
+from farthing.cli import streams
 
 FAILURE, USAGE, NO_VALUE = 1, 2, 3
 INTERRUPTED = 128 + 2  # as shells report a process that SIGINT ended
@@ -27,38 +27,48 @@ EXIT_CODES = """\b
 Exit status:
   0    success
   1    something failed: a file cannot be read or written, or an unexpected error
-  2    invalid command line, space file or script
+  2    invalid command line, space file or script; or `resume` needs --yes
   3    no trial has succeeded
+  129  ended by SIGHUP, as when a terminal is closed; continue with `farthing resume`
   130  interrupted by Ctrl-C; continue with `farthing resume`
   143  ended by SIGTERM; continue with `farthing resume`"""
 
 
 @dataclass
 class GlobalOptions:
-    """Options of the whole program."""
+    """Options of the whole program, and the words it was called with."""
 
     debug: bool = False
+    arguments: tuple[str, ...] = ()
 
 
 def call(group: click.Group, arguments: Sequence[str] | None) -> int:
     """Run the program, and return its exit status."""
-    options = GlobalOptions()
+    if arguments is None:
+        streams.prepare_streams()
+    options = GlobalOptions(arguments=tuple(sys.argv[1:] if arguments is None else arguments))
+    status = _status_of(group, options)
+    unwritten = streams.flush_streams()
+    if unwritten is not None and not isinstance(unwritten, BrokenPipeError):
+        streams.say(f"farthing: error: standard output: {unwritten.strerror}")
+    return status or (FAILURE if unwritten is not None else 0)
+
+
+def _status_of(group: click.Group, options: GlobalOptions) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            result = group.main(arguments, prog_name="farthing", obj=options, standalone_mode=False)
-        sys.stdout.flush()
+            result = group.main(list(options.arguments), prog_name="farthing", obj=options, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
-        return _fail("interrupted", INTERRUPTED, options)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED, options)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         return _fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code, options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python flushes when it exits goes nowhere
+    except SystemExit as ended:  # a run that a signal ended, or the end of a completion
+        return ended.code if isinstance(ended.code, int) else FAILURE if ended.code else 0
+    except BrokenPipeError:  # of a reader that goes away nothing is said
         return FAILURE
     except errors.FarthingError as error:
         status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), FAILURE)
@@ -71,11 +81,11 @@ def call(group: click.Group, arguments: Sequence[str] | None) -> int:
 
 def _fail(message: str, status: int, options: GlobalOptions) -> int:
     if options.debug:
-        traceback.print_exc()
-    text = "\n  ".join(message.strip().splitlines())
-    sys.stderr.write(f"farthing: error: {text}\n")
+        streams.say(traceback.format_exc().rstrip())
+    text = message.strip().replace("\n", "\n  ")
+    streams.say(f"farthing: error: {text}")
     return status
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    sys.stderr.write(f"farthing: warning: {message}\n")
+    streams.warn(str(message))
