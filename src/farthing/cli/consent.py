@@ -83,14 +83,8 @@ def require_consent(name: str, wanted: Wanted, permission: Permission) -> None:
     outside = [] if permission.outside else wanted.outside(os.getcwd())
     if permission.yes and not outside:
         return
-    say(
-        "\n".join(
-            [
-                f"farthing: {on_one_line(name)} carries no mark of yours, and wants to run:",
-                *_shown(wanted.lines, outside),
-            ]
-        )
-    )
+    said = [f"farthing: {on_one_line(name)} does not carry your mark, and would run:", *_shown(wanted.lines, outside)]
+    say("\n".join(said))
     if outside:
         flags = ["--yes", "--outside"] if not _can_ask() else ["--outside"]
         raise NotAllowed(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from farthing.cli.streams import warn
 from farthing.errors import NoTrial
 from farthing.record.events import Opened
 from farthing.runner.options import PAUSED_LIMIT
+from farthing.runner.temporary import TemporaryFolder
 from farthing.space import Space
 from farthing.study import Study
 from farthing.trial import Trial
@@ -43,9 +43,9 @@ def objective_of(note: RunNote, space: Space, folder: str, display: Display) -> 
     if note.command is None:
         yield ScriptObjective(str(note.objective), folder)
         return
-    with tempfile.TemporaryDirectory(prefix="farthing-", ignore_cleanup_errors=True) as results:
+    with TemporaryFolder() as results:
         patience = SAVING_SECONDS if note.pause == "checkpoint" else CLOSING_SECONDS
-        program = Program(note.command, note.iterative, note.steps, results, patience, display.show_output)
+        program = Program(note.command, note.iterative, note.steps, str(results), patience, display.show_output)
         unused = check_placeholders(program.template, space, program.placeholders, program.unavailable)
         _require_program(program.template.program)
         if unused and "farthing.config" not in program.template.names:
