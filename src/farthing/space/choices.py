@@ -21,6 +21,21 @@ from farthing.space.fields import EvenBins, When, same
 SHOWN_OPTIONS = 12  # in a message: enough to see what is meant, and still a few lines
 
 
+def _identity(option: object) -> object:
+    """Something with a hash that is equal for the same options; a TypeError for what has none.
+
+    >>> _identity([1, {"a": True}]) == _identity([1, {"a": 1}])
+    False
+    """
+    if type(option) in (list, tuple):
+        return type(option), tuple(map(_identity, option))  # type: ignore[call-overload]
+    if type(option) is dict:
+        return dict, frozenset((key, _identity(value)) for key, value in option.items())
+    if isinstance(option, float) and option != option:
+        raise TypeError("a NaN is not found by its hash")
+    return type(option), option
+
+
 class _OptionIndex:
     """Finds the index of an option: by hash if it has one, otherwise by a scan."""
 
@@ -38,17 +53,16 @@ class _OptionIndex:
 
     def _add(self, option: object, i: int) -> None:
         try:
-            taken = self._hashed.setdefault((type(option), option), i) != i
-        except TypeError:
+            taken = self._hashed.setdefault(_identity(option), i) != i
+        except (TypeError, RecursionError):
             taken = True
-        # (1,) and (True,) share a hash but not their types; a NaN is not found by hash
-        if taken or (isinstance(option, float) and option != option):
+        if taken:
             self._scanned.append(i)
 
     def find(self, option: object) -> int | None:
         try:
-            i = self._hashed.get((type(option), option))
-        except TypeError:
+            i = self._hashed.get(_identity(option))
+        except (TypeError, RecursionError):
             i = None
         if i is not None and same(self.options[i], option):
             return i
