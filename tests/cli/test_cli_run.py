@@ -302,3 +302,10 @@ class TestGoingOn:
         assert len(trials_of(folder, "s.db")) == 3
         assert "there is no such study file" in folder.error("resume", "nowhere.db", status=1)
         assert not (folder.path / "nowhere.db").exists()
+
+    def test_with_a_command_of_the_users_nothing_that_the_file_says_is_run(self, folder):
+        with ft.Study(ft.Space(x=ft.Integer(0, 100)), "2 evaluations", storage=folder.path / "s.db") as study:
+            study.note(cli={"command": "touch ran", "folder": "/"})
+        folder.call("resume", "s.db", "--command", "echo {x}", "-q")
+        assert not (folder.path / "ran").exists()
+        assert len(trials_of(folder, "s.db")) == 2
