@@ -5,7 +5,6 @@ What it knows is in its record, which is on disk before it is in memory. What co
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +26,7 @@ from farthing.policies.pareto import front_of
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
+from farthing.runner.clock import take_beginning
 from farthing.runner.loop import run
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
@@ -261,7 +261,7 @@ class Study:
         callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
                        `study.stop()` to end the run
         """
-        began = time.perf_counter()
+        began = take_beginning()
         options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
         run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
         return self

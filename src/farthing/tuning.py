@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from farthing.budget import Budget
 from farthing.history.cost_knowledge import CostFeatures, CostPrior, Task
 from farthing.policies import Policy
+from farthing.runner.clock import counted_from
 from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
 from farthing.study import Callback, Study
@@ -50,29 +52,30 @@ def tune(
     >>> study.best.config["kind"]
     'square'
     """
-    study = Study(
-        space,
-        budget,
-        policy=policy,
-        maximize=maximize,
-        seed=seed,
-        storage=storage,
-        start=start,
-        stop_at=stop_at,
-        max_steps=max_steps,
-        known_cost=known_cost,
-        cost_features=cost_features,
-        cost_prior=cost_prior,
-        task=task,
-    )
-    return study.run(
-        objective,
-        workers=workers,
-        isolate=isolate,
-        trial_seconds=trial_seconds,
-        trial_memory=trial_memory,
-        paused_limit=paused_limit,
-        meter=meter,
-        progress=progress,
-        callbacks=callbacks,
-    )
+    with counted_from(time.perf_counter()):  # opening the file is a part of it
+        study = Study(
+            space,
+            budget,
+            policy=policy,
+            maximize=maximize,
+            seed=seed,
+            storage=storage,
+            start=start,
+            stop_at=stop_at,
+            max_steps=max_steps,
+            known_cost=known_cost,
+            cost_features=cost_features,
+            cost_prior=cost_prior,
+            task=task,
+        )
+        return study.run(
+            objective,
+            workers=workers,
+            isolate=isolate,
+            trial_seconds=trial_seconds,
+            trial_memory=trial_memory,
+            paused_limit=paused_limit,
+            meter=meter,
+            progress=progress,
+            callbacks=callbacks,
+        )

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from farthing.cli.command_template import CommandTemplate
 from farthing.cli.run_note import RunNote
@@ -32,6 +33,7 @@ class Permission:
     yes: bool = False
     outside: bool = False
     arguments: tuple[str, ...] = ()  # of this call of `farthing`
+    began: float = field(default_factory=time.perf_counter)  # when this call did
 
     def again(self, *flags: str) -> str:
         """The same call with more flags, to be pasted into a shell.
@@ -78,11 +80,11 @@ def _is_within(place: str, folder: str) -> bool:
     return os.path.isabs(place) and os.path.join(place, "").startswith(root)
 
 
-def require_consent(name: str, wanted: Wanted, permission: Permission) -> None:
-    """Return if the user allows it, else raise an error with the command that would."""
+def require_consent(name: str, wanted: Wanted, permission: Permission) -> float:
+    """The seconds that the user took to allow it, or an error with the command that would."""
     outside = [] if permission.outside else wanted.outside(os.getcwd())
     if permission.yes and not outside:
-        return
+        return 0.0
     said = [f"farthing: {on_one_line(name)} does not carry your mark, and would run:", *_shown(wanted.lines, outside)]
     say("\n".join(said))
     if outside:
@@ -92,8 +94,10 @@ def require_consent(name: str, wanted: Wanted, permission: Permission) -> None:
         )
     if not _can_ask():
         raise NotAllowed(f"{name}: not run, because nobody has allowed it; to do so: {permission.again('--yes')}")
+    asked = time.perf_counter()
     if not _agreed():
         raise NotAllowed(f"{name}: not run")
+    return time.perf_counter() - asked
 
 
 def _shown(lines: Iterable[tuple[str, str]], outside: Iterable[str]) -> list[str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 from farthing import errors
 from farthing.cli import streams
+from farthing.cli.process_start import process_start
 
 FAILURE, USAGE, NO_VALUE = 1, 2, 3
 INTERRUPTED = 128 + 2  # as shells report a process that SIGINT ended
@@ -40,13 +42,19 @@ class GlobalOptions:
 
     debug: bool = False
     arguments: tuple[str, ...] = ()
+    began: float = field(default_factory=time.perf_counter)  # what comes after it, a run counts
 
 
-def call(group: click.Group, arguments: Sequence[str] | None) -> int:
-    """Run the program, and return its exit status."""
+def call(group: click.Group, arguments: Sequence[str] | None, imported: float | None = None) -> int:
+    """Run the program, and return its exit status.
+
+    imported  when this package was imported, if that was for this call
+    """
     if arguments is None:
         streams.prepare_streams()
     options = GlobalOptions(arguments=tuple(sys.argv[1:] if arguments is None else arguments))
+    if imported is not None:
+        options.began = process_start(imported)
     status = _status_of(group, options)
     unwritten = streams.flush_streams()
     if unwritten is not None and not isinstance(unwritten, BrokenPipeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from farthing.budget import Budget
@@ -16,6 +16,7 @@ from farthing.cli.run_note import RunNote
 from farthing.cli.running import Display, folder_from, leave_note, objective_of, run_study, settings_of
 from farthing.errors import InvalidArgument, InvalidSpace, StorageError
 from farthing.record.reader import StudyFile, read_study
+from farthing.runner.clock import counted_from
 from farthing.space import Space
 from farthing.study import Study
 
@@ -29,6 +30,7 @@ class Plan:
     note: RunNote
     place: str
     load_space: bool
+    asked: float = 0.0  # seconds that the user took to allow it
 
 
 def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display, may: Permission) -> Study:
@@ -37,11 +39,16 @@ def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], displa
     stored = read_study(path)
     plan = _plan(stored, path, storage, given, may)
     _enter(plan.place, storage)
+    with counted_from(may.began + plan.asked):
+        return _continue(path, storage, budget, stored, plan, display)
+
+
+def _continue(path: str, name: str, budget: Budget | None, stored: StudyFile, plan: Plan, display: Display) -> Study:
     space = find_space(plan.note.space, plan.note.objective, os.getcwd())[0] if plan.load_space else None
     study = Study.resume(path, budget=budget, space=space)
     try:
         if study.notes != stored.notes or settings_of(study) != stored.record.settings:
-            raise StorageError(f"{storage}: was changed while it was being opened")
+            raise StorageError(f"{name}: was changed while it was being opened")
         with objective_of(plan.note, study.space, os.getcwd(), display) as objective:
             leave_note(study, plan.note)
             return run_study(study, plan.note, objective, display)
@@ -70,7 +77,7 @@ def _plan(stored: StudyFile, path: str, name: str, given: Mapping[str, Any], may
     plan = Plan(note, place, note.space is not None and not _is_complete(described))
     if (not replaced or plan.load_space) and not _is_own(before, name, path, described):
         wanted = Wanted.by(note, place, objective=not replaced, space=plan.load_space)
-        require_consent(name, wanted, may)
+        return replace(plan, asked=require_consent(name, wanted, may))
     return plan
 
 

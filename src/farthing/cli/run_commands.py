@@ -90,8 +90,9 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     help="A property of the data, such as rows=1000, for predictions of cost.",
 )
 @_run_options
+@click.pass_obj
 def run(
-    objective: str | None, space: str | None, budget: str, storage: str | None, max_steps: int | None,
+    options: GlobalOptions, /, objective: str | None, space: str | None, budget: str, storage: str | None, max_steps: int | None,
     policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
     quiet: bool, show_output: bool, as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
@@ -115,9 +116,10 @@ def run(
     from farthing.cli.arguments import find_space, parse_budget
     from farthing.cli.run_note import RunNote
     from farthing.cli.running import Display, begin
+    from farthing.runner.clock import counted_from
 
     note = RunNote(**_given(objective=objective, steps=max_steps, **how))
-    with result_stream() as out:
+    with result_stream() as out, counted_from(options.began):
         found, address = find_space(space, note.objective, os.getcwd())
         study = begin(
             replace(note, space=address), found, parse_budget(budget), storage, Display(quiet, show_output),
@@ -157,7 +159,7 @@ def resume(
 
     with result_stream() as out:
         total = None if budget is None else parse_budget(budget)
-        may = Permission(yes, outside, options.arguments)
+        may = Permission(yes, outside, options.arguments, options.began)
         found = continued(study, total, _given(**given), Display(quiet, show_output), may)
         return _show_end(found, study, as_json, out)
 

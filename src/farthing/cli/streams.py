@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from farthing.escaping import on_one_line
+from farthing.runner.standard_descriptors import fill_standard_descriptors
 
 PIECE = 512  # bytes written at once: what every pipe that is ready takes without waiting (PIPE_BUF of POSIX)
 DURING = 0.05  # seconds a message may wait for its reader during a run, which pays for them
@@ -22,14 +23,8 @@ AT_THE_END = 2.0  # the same for the last message: a reader on a busy machine ge
 
 
 def prepare_streams() -> None:
-    """Give this process all three standard streams, and let none of them fail because of a character.
-
-    If one is closed, the next file that is opened would get its number, and be written into by whatever prints.
-    """
-    null = os.open(os.devnull, os.O_RDWR)
-    while null <= 2:
-        null = os.dup(null)
-    os.close(null)
+    """Give this process all its standard streams, and let none of them fail because of a character."""
+    fill_standard_descriptors()
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open to the end

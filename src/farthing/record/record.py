@@ -13,7 +13,7 @@ from contextlib import closing, nullcontext
 from copy import deepcopy
 from typing import Any
 
-from farthing.budget import Budget, Ledger
+from farthing.budget import Budget, Charges, Ledger
 from farthing.direction import Direction
 from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
 from farthing.history import History
@@ -98,6 +98,9 @@ class Record:
         self.log.append(*(write_event(event, self._encoding) for event in happened))
         for event in happened:
             self.state = event.applied(self.state)
+
+    def beat(self, due: Charges, trials: Mapping[int, Mapping[str, float]]) -> None:
+        """Note what was spent since the last event, in case this process is killed."""
 
     def _replay(self, rows: Rows) -> None:
         for number, (kind, body) in enumerate(rows, start=2):

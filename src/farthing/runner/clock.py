@@ -1,16 +1,43 @@
 """Wall-clock time of a run, all of it divided between evaluations and the optimiser.
 
 While the run waits for evaluations, time is theirs, however many there are; all the rest is the optimiser's. Both are
-due until they are charged with the next event. The clock never goes backwards.
+due until they are charged with the next event. The clock never goes backwards. A second thread may read it
+(heartbeat.py): what it holds is one value, which is replaced and never changed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
 from farthing.budget import Budget, Charges
+from farthing.record.state import State
 from farthing.session import Session
+
+_began: ContextVar[float | None] = ContextVar("farthing_began", default=None)
+
+
+@contextmanager
+def counted_from(began: float) -> Iterator[None]:
+    """Inside, the first run counts wall-clock time from `began`, a reading of `time.perf_counter`. What comes before a
+    run, such as opening a file, is then a part of its budget. The runs after it count from their own beginning."""
+    token = _began.set(began)
+    try:
+        yield
+    finally:
+        _began.reset(token)
+
+
+def take_beginning() -> float:
+    """When the run that begins now has begun: now, or as `counted_from` says."""
+    began = _began.get()
+    if began is None:
+        return time.perf_counter()
+    _began.set(None)  # a study that an objective runs, or a second run, has its own time
+    return began
 
 
 def is_timed(budget: Budget) -> bool:
@@ -20,68 +47,92 @@ def is_timed(budget: Budget) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Uncharged:
+    """Two sums that grow in turn, as they were at `moment`."""
+
+    moment: float
+    waiting: bool = False  # whether time is the evaluations'
+    waited: float = 0.0
+    worked: float = 0.0
+
+    def at(self, moment: float) -> Uncharged:
+        """As they are at a later moment."""
+        seconds = moment - self.moment
+        if self.waiting:
+            return replace(self, moment=moment, waited=self.waited + seconds)
+        return replace(self, moment=moment, worked=self.worked + seconds)
+
+
 class Clock:
-    """Two sums that grow in turn."""
+    """Says whose time it is, and how much of it is not charged yet."""
 
     def __init__(self, session: Session, began: float, metered: Collection[str] = ()) -> None:
-        self._session, self._last = session, began
+        self._session, self.began = session, began
         self._metered = metered  # units that something else measures
-        self._waited = self._worked = 0.0  # not charged yet
-        self._waiting = False
+        self._due = Uncharged(began)
+        self._taken_at: State | None = None  # what was known when amounts were last taken to be charged
 
     def wait(self) -> None:
         """From here on time is the evaluations'."""
-        self._lap()
-        self._waiting = True
+        self._due = replace(self.now, waiting=True)
 
     def work(self) -> None:
         """From here on time is the optimiser's."""
-        self._lap()
-        self._waiting = False
+        self._due = replace(self.now, waiting=False)
+
+    @property
+    def now(self) -> Uncharged:
+        """What is not charged yet at this moment."""
+        return self._due.at(time.perf_counter())
+
+    @property
+    def due(self) -> Charges:
+        """What belongs to no trial and would be lost if the run were killed now."""
+        now = self.now
+        due = {"optimiser": self._session.ledger.budget.priced(now.worked)}
+        return due if "seconds" in self._metered else {**due, "interrupted": {"seconds": now.waited}}
+
+    @property
+    def is_charging(self) -> bool:
+        """Whether amounts were taken and the event that charges them is not written yet."""
+        return self._taken_at is self._session.record.state
 
     def waited(self) -> float:
-        """Seconds of evaluations that were not charged yet."""
-        seconds, self._waited = self._waited, 0.0
+        """Seconds of evaluations that were not charged yet; they are charged with the next event."""
+        self._taken_at = self._session.record.state
+        seconds, self._due = self._due.waited, replace(self._due, waited=0.0)
         return seconds
 
     def overhead(self) -> Charges:
-        """What the optimiser spent until now and was not charged for yet."""
-        self._lap()
-        seconds, self._worked = self._worked, 0.0
-        return {"optimiser": self._session.ledger.budget.priced(seconds)}
+        """What the optimiser spent until now and was not charged for yet; it is charged with the next event."""
+        self._taken_at = self._session.record.state
+        due = self.now
+        self._due = replace(due, worked=0.0)
+        return {"optimiser": self._session.ledger.budget.priced(due.worked)}
 
     def seconds_left(self, ages: Collection[float]) -> float:
         """Seconds until a limit that time uses up is reached, while evaluations of these ages (seconds that were not
         charged yet) go on; infinite without such a limit."""
-        self._lap()
-        ledger, running = self._session.ledger, len(ages)
+        ledger, due, running = self._session.ledger, self.now, len(ages)
         rate = (ledger.budget.usd_per_hour or 0.0) / 3600.0
-        due = {
-            "seconds": (self._waited + self._worked, 1.0),
+        used = {
+            "seconds": (due.waited + due.worked, 1.0),
             "compute_seconds": (sum(ages), float(running)),
-            "usd": (rate * (sum(ages) + self._worked), rate * running),
+            "usd": (rate * (sum(ages) + due.worked), rate * running),
         }
-        timed = {unit: facts for unit, facts in due.items() if unit not in self._metered and facts[1] > 0.0}
+        timed = {unit: facts for unit, facts in used.items() if unit not in self._metered and facts[1] > 0.0}
         limited = ((ledger.left(unit) - spent) / speed for unit, (spent, speed) in timed.items())
         return max(min(limited, default=float("inf")), 0.0)
 
     def left(self, age: float) -> float:
         """What remains of the budget in its unit, for an evaluation of that age in seconds."""
-        self._lap()
-        ledger = self._session.ledger
-        due = {"seconds": self._waited + self._worked, "compute_seconds": age}
-        due["usd"] = (age + self._worked) * self.speed("usd")
-        return max(ledger.remaining - due.get(ledger.unit, 0.0), 0.0)
+        ledger, due = self._session.ledger, self.now
+        used = {"seconds": due.waited + due.worked, "compute_seconds": age}
+        used["usd"] = (age + due.worked) * self.speed("usd")
+        return max(ledger.remaining - used.get(ledger.unit, 0.0), 0.0)
 
     def speed(self, unit: str) -> float:
         """How much of a unit one second of one evaluation uses up."""
         rate = (self._session.ledger.budget.usd_per_hour or 0.0) / 3600.0
         return 0.0 if unit in self._metered else {"seconds": 1.0, "compute_seconds": 1.0, "usd": rate}.get(unit, 0.0)
-
-    def _lap(self) -> None:
-        now = time.perf_counter()
-        seconds, self._last = now - self._last, now
-        if self._waiting:
-            self._waited += seconds
-        else:
-            self._worked += seconds

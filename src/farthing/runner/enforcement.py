@@ -121,7 +121,7 @@ class Enforcement:
         if self.interrupts.interrupted > 1:
             return Verdict(0.0, Status.INTERRUPTED, EndedBy.INTERRUPT, "interrupted")
         if self.interrupts.terminated:
-            return Verdict(PREEMPTED_GRACE, Status.INTERRUPTED, EndedBy.INTERRUPT, "interrupted by SIGTERM")
+            return Verdict(PREEMPTED_GRACE, Status.INTERRUPTED, EndedBy.INTERRUPT, self.interrupts.how_terminated)
         ended = self.session.ended
         if isinstance(ended, TargetReached):
             return Verdict(GRACE, Status.INTERRUPTED, EndedBy.TARGET, str(ended))

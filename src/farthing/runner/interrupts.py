@@ -1,10 +1,11 @@
-"""Ctrl-C and SIGTERM that wait for a safe point.
+"""Ctrl-C, SIGTERM and SIGHUP that wait for a safe point.
 
 Python raises KeyboardInterrupt between any two instructions, even between writing an event to the study file and
 applying it in memory. So while a study runs, signals are only noted. What happens then depends on where evaluations
 run. In this process, a signal is raised at once if it arrives inside the objective. With worker processes, the first
 Ctrl-C lets running evaluations finish and the second kills them. SIGTERM, which clusters send before they take a
-machine away, leaves them only a few seconds: enforcement.py ends them, and loop.py ends the run.
+machine away, leaves them only a few seconds: enforcement.py ends them, and loop.py ends the run. SIGHUP, which comes
+when the terminal is closed, is handled as SIGTERM is; under `nohup` it stays ignored.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, Self
 
-from farthing.runner.forks import reset_in_forks
+from farthing.runner.forks import TERMINATIONS, reset_in_forks
 
-SIGTERM_EXIT_CODE = 128 + signal.SIGTERM  # as shells report a program that SIGTERM ended
 DRAINED_BYTES = 4096  # read at once from the wake-up socket; a signal is one byte
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived inside the objective."""
+    """SIGTERM or SIGHUP arrived inside the objective."""
 
 
 class Interrupts:
@@ -36,12 +36,13 @@ class Interrupts:
         self._wakeup: tuple[socket.socket, socket.socket] | None = None
         self._old_wakeup = -1
         self.interrupted = 0  # how many times Ctrl-C was pressed
-        self.terminated = False
+        self.terminated_by: signal.Signals | None = None  # the first of TERMINATIONS that came
 
     def __enter__(self) -> Self:
         if threading.current_thread() is not threading.main_thread():
             return self
-        for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        defaults = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(TERMINATIONS, signal.SIG_DFL)}
+        for number, default in defaults.items():
             if signal.getsignal(number) is default:
                 self._before[number] = signal.signal(number, self._handle)
         if self._before:
@@ -62,12 +63,22 @@ class Interrupts:
 
     @reset_in_forks
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGTERM:
-            self.terminated = True
-        else:
+        if number == signal.SIGINT:
             self.interrupted += 1
+        else:
+            self.terminated_by = self.terminated_by or signal.Signals(number)
         if self._raises:
             self.raise_if_any()
+
+    @property
+    def terminated(self) -> bool:
+        """Whether SIGTERM or SIGHUP came."""
+        return self.terminated_by is not None
+
+    @property
+    def how_terminated(self) -> str:
+        """As the error of a trial says it."""
+        return "interrupted" if self.terminated_by is None else f"interrupted by {self.terminated_by.name}"
 
     @property
     def any(self) -> bool:

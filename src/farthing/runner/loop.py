@@ -2,15 +2,16 @@
 
 An executor (executors.py) runs evaluations in this process or in worker processes. Whenever there is room for one more
 it gets the next proposal, which knows of all that is running. All wall-clock time from the first line to the last goes
-to the ledger (clock.py). In worker processes limits are kept (enforcement.py): an evaluation that would exceed one is
-told to end, has a moment to do so, is killed, and what it spent is charged.
+to the ledger (clock.py), and twice a second to the file, in case this process is killed (heartbeat.py). In worker
+processes limits are kept (enforcement.py): an evaluation that would exceed one is told to end, has a moment to do so,
+is killed, and what it spent is charged.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,13 +26,15 @@ from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.executors import Assignment, Executor
-from farthing.runner.interrupts import SIGTERM_EXIT_CODE, Interrupts, Terminated
+from farthing.runner.heartbeat import Heartbeat
+from farthing.runner.interrupts import Interrupts, Terminated
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import Progress, progress_for
+from farthing.runner.standard_descriptors import fill_standard_descriptors
 from farthing.session import Session
 from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
 
@@ -41,6 +44,7 @@ SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display s
 
 SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
 MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
+EXIT_CODE = 128  # plus the number of the signal, as shells report a program that a signal ended
 
 
 def run(
@@ -55,24 +59,28 @@ def run(
     meters = meters_for(session.ledger.budget, options.meter)
     clock = Clock(session, began, meters.units)
     session.stop_requested = session.interrupted = False
-    with exclusive(session.storage), progress_for(session, options.progress) as progress, Interrupts() as interrupts:
-        try:
-            with (
-                options.executor(session, objective, interrupts, clock.seconds_left([])) as executor,
-                PausedLearners(session, executor, clock, options.paused_limit) as paused,
-            ):
-                _Loop(session, executor, paused, clock, meters, progress, interrupts, options, callbacks).run()
-        except (KeyboardInterrupt, Terminated):
-            interrupts.interrupted += 1  # an objective may raise it too
-        session.interrupted = interrupts.any
-        if session.interrupted:
-            where = f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
-            message = f"interrupted after {session.results.count()} trials{where}"
-            logger.warning(message, extra=SHOWN_ANYWAY)
-            progress.message(message)
+    fill_standard_descriptors()
+    with exclusive(session.storage), Interrupts() as interrupts:
+        with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
+            try:
+                with (
+                    options.executor(session, objective, interrupts, clock.seconds_left([])) as executor,
+                    PausedLearners(session, executor, clock, options.paused_limit) as paused,
+                ):
+                    _Loop(
+                        session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks
+                    ).run()  # fmt: skip
+            except (KeyboardInterrupt, Terminated):
+                interrupts.interrupted += 1  # an objective may raise it too
+            session.interrupted = interrupts.any
+            if session.interrupted:
+                where = f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
+                message = f"interrupted after {session.results.count()} trials{where}"
+                logger.warning(message, extra=SHOWN_ANYWAY)
+                progress.message(message)
         session.charge(clock.overhead())
-    if interrupts.terminated:
-        raise SystemExit(SIGTERM_EXIT_CODE)
+    if interrupts.terminated_by is not None:
+        raise SystemExit(EXIT_CODE + interrupts.terminated_by)
 
 
 @dataclass(eq=False)
@@ -83,6 +91,7 @@ class _Loop:
     executor: Executor
     paused: PausedLearners
     clock: Clock
+    heartbeat: Heartbeat
     meters: Meters
     progress: Progress
     interrupts: Interrupts
@@ -180,6 +189,7 @@ class _Loop:
         """From here on time and all that meters count is this evaluation's."""
         active = self.active[number]
         active.began, active.gauges = time.perf_counter(), self.meters.begin(self.executor.process_of(number))
+        self.heartbeat.advances(number, active.gauges)
 
     def _assignment(self, proposal: Proposal, folder: Path) -> Assignment:
         number = proposal.trial
@@ -237,12 +247,12 @@ class _Loop:
         if self.active[number].doom is None and not self.interrupts.terminated:
             time.sleep(MOMENT)
         if self.active[number].doom is None and self.interrupts.terminated:
-            self._finish(number, Outcome(Status.INTERRUPTED, error="interrupted by SIGTERM"), seconds)
+            self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
         else:
             self._died(number, "was told to end by SIGTERM, and not by the run", seconds)
 
     def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
-        spent, cost = self._spent(active, seconds, step.cost)
+        spent, cost = self._spent(number, active.gauges.spent(), seconds, step.cost)
         assert step.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
@@ -270,11 +280,12 @@ class _Loop:
         """An evaluation has ended; the process of one that failed or was told to end may be harmed, and is not used
         again."""
         active = self.active.pop(number)
-        spent, cost = self._spent(active, seconds, outcome.cost)
+        shown = active.gauges.spent()  # while its process is there
         if outcome.status is Status.FAILED or active.doom is not None:
             self.executor.kill(number)
         else:
             self.paused.close([number])
+        spent, cost = self._spent(number, shown, seconds, outcome.cost)
         self.session.end(number, replace(outcome, cost=cost), spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
             self._require_cost(cost, number)
@@ -293,13 +304,15 @@ class _Loop:
     # -- what it cost ------------------------------------------------------------------------------------------------
 
     def _spent(
-        self, active: Active, seconds: float, reported: float | None
+        self, number: int, shown: Mapping[str, float], seconds: float, reported: float | None
     ) -> tuple[dict[str, float], float | None]:  # fmt: skip
-        """What an action that took `seconds` spent, and its cost in the budget's unit: as the objective reported it, or
-        as measured. Wall-clock seconds are those that passed, however many evaluations they served."""
+        """What an action that took `seconds`, and for which meters have `shown` amounts, spent, and its cost in the
+        budget's unit: as the objective reported it, or as measured. Wall-clock seconds are those that passed, however
+        many evaluations they served. The next event must charge it."""
         ledger, waited = self.session.ledger, self.clock.waited()
+        self.heartbeat.rests(number)
         own = waited if not self.executor.can_kill else seconds
-        spent = {**ledger.budget.priced(own), "compute_seconds": own, **active.gauges.spent()}
+        spent = {**ledger.budget.priced(own), "compute_seconds": own, **shown}
         cost = spent.get(ledger.unit) if reported is None else reported
         if "seconds" not in self.meters.units:
             spent["seconds"] = waited
@@ -335,8 +348,9 @@ class _Loop:
         self.clock.work()
         for number in list(self.active):
             active = self.active.pop(number)
-            spent, cost = self._spent(active, active.age, None)
+            age, shown = active.age, active.gauges.spent()
             self.executor.kill(number)
+            spent, cost = self._spent(number, shown, age, None)
             if not self.session.is_running(number):
                 continue
             with suppress(StorageError):

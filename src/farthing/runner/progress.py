@@ -1,14 +1,19 @@
-"""How a run shows itself: a live line on a terminal, plain lines elsewhere, or nothing."""
+"""How a run shows itself: a live line on a terminal, plain lines elsewhere, or nothing.
+
+All output goes through an `Outlet`: whatever becomes of standard error, the run goes on.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from farthing.budget import amount_text
 from farthing.escaping import on_one_line
+from farthing.runner.outlet import Outlet, is_terminal
 from farthing.session import Session
 from farthing.trial import Proposal, Status, Trial
 
@@ -33,11 +38,11 @@ class Progress(Protocol):
 
 
 def progress_for(session: Session, wanted: bool | None, stream: TextIO | None = None) -> Progress:
-    """Silent for False; else live on a terminal and plain lines elsewhere, both to standard error."""
+    """Silent for False or without standard error; else live on a terminal and plain lines elsewhere, both there."""
     stream = stream or sys.stderr
-    if wanted is False:
+    if wanted is False or stream is None:
         return Silent()
-    if stream.isatty():
+    if is_terminal(stream):
         return Live(session, stream)
     return Lines(session, stream)
 
@@ -68,25 +73,25 @@ class Lines(Silent):
     """One plain line for each trial that ends or is paused."""
 
     def __init__(self, session: Session, stream: TextIO) -> None:
-        self._session, self._stream = session, stream
+        self._session, self._outlet = session, Outlet(stream)
+
+    def __exit__(self, *exception: object) -> None:
+        self._outlet.close()
 
     def trial_ended(self, trial: Trial) -> None:
         unit = self._session.ledger.unit
         cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
-        line = f"trial {trial.number}: {how_it_ended(trial)}{cost}; {summary(self._session)}"
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        self.message(f"trial {trial.number}: {how_it_ended(trial)}{cost}; {summary(self._session)}")
 
     def message(self, text: str) -> None:
-        self._stream.write(text + "\n")
-        self._stream.flush()
+        self._outlet.write(text + "\n")
 
 
 class Live(Silent):
     """A line that is redrawn while trials run."""
 
     def __init__(self, session: Session, stream: TextIO) -> None:
-        self._session, self._stream = session, stream
+        self._session, self._outlet = session, Outlet(stream, says_dropped=False)
         self._running: dict[int, tuple[Proposal, float]] = {}  # and since when
         self._entry = time.perf_counter()  # of the ledger's last entry
         self._live: Any = None
@@ -95,19 +100,21 @@ class Live(Silent):
         from rich.console import Console
         from rich.live import Live as RichLive
 
-        console = Console(file=self._stream)
+        console = Console(file=self._outlet)  # type: ignore[arg-type]  # it needs no more than that
         self._live = RichLive(
             get_renderable=self._line,
             console=console,
             refresh_per_second=REFRESH_PER_SECOND,
-            redirect_stdout=sys.stdout.isatty(),  # print above the line on a terminal, but never out of a file
+            redirect_stdout=is_terminal(sys.stdout),  # print above the line on a terminal, but never out of a file
         )
         self._live.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._running = {}
-        self._live.stop()
+        with suppress(Exception):  # drawing for the last time is no reason to end with an error
+            self._live.stop()
+        self._outlet.close()
 
     def trial_began(self, proposal: Proposal) -> None:
         self._entry = time.perf_counter()

@@ -44,6 +44,7 @@ from farthing.budget import Budget
 from farthing.checks import one_of, optional, refuse, switch, whole_number
 from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
+from farthing.runner.clock import counted_from
 from farthing.runner.limits import TrialLimits
 from farthing.space import Space
 from farthing.study import Study
@@ -140,6 +141,7 @@ class FarthingSearchCV(BaseSearchCV):
         `params` are passed to the estimator's `fit`, the splitter and the scorer, as in RandomizedSearchCV. Ctrl-C
         raises KeyboardInterrupt; `cv_results_` and `best_params_` then hold what was found so far.
         """
+        began = time.perf_counter()
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
@@ -152,7 +154,8 @@ class FarthingSearchCV(BaseSearchCV):
             reports_cost=budget.unit == "cost",
             data=None if self.storage is None else fingerprint(X, y, splits, str(plan and plan.stored)),
         )  # fmt: skip
-        interrupted = self._search(setup, space, budget, plan)
+        with counted_from(began):
+            interrupted = self._search(setup, space, budget, plan)
         self._take_results(setup, refit_metric, plan)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         if interrupted:

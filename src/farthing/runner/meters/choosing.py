@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TypeAlias
 
 from farthing.budget import Budget
@@ -39,13 +40,15 @@ class Meters:
 
 @dataclass(frozen=True)
 class Gauges:
-    """The gauges of one process, by unit."""
+    """The gauges of one process, by unit. The run and its heartbeat read them, never at the same time."""
 
     gauges: Mapping[str, Gauge] = field(default_factory=dict)
+    _reading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     def spent(self) -> dict[str, float]:
         """Amounts by unit, as they are charged to the ledger."""
-        return {unit: _checked_amount(gauge.spent(), unit) for unit, gauge in self.gauges.items()}
+        with self._reading:
+            return {unit: _checked_amount(gauge.spent(), unit) for unit, gauge in self.gauges.items()}
 
 
 def meters_for(budget: Budget, meter: MeterLike = None) -> Meters:

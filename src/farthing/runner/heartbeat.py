@@ -1,0 +1,96 @@
+"""The heartbeat of a run: twice a second its file is told what was spent since the last event.
+
+A process that is killed cannot charge what it spent. Whoever opens its file next does so, from the last beat, so that
+about a second is lost at most. A beat is one row that the next one overwrites, not an event. A thread of its own writes
+it, also while the optimiser computes or an objective runs in this process, but not while native code holds the
+interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from farthing.budget import Budget
+from farthing.runner.background import start_thread
+from farthing.runner.clock import Clock
+from farthing.runner.meters import Gauges
+from farthing.session import Session
+
+INTERVAL = 0.5  # seconds: a kill loses half of that on average, and writing takes a few milliseconds
+TRIES = 5  # for one beat, when events are written at the same time
+PAUSE = 0.01  # seconds between them: an event takes milliseconds
+ENDING_SECONDS = 0.5  # for a beat that is being written: a meter that hangs is not waited for
+
+
+@dataclass(frozen=True)
+class Spending:
+    """An evaluation that is advancing, since its last event."""
+
+    began: float
+    gauges: Gauges
+
+    def amounts(self, budget: Budget) -> dict[str, float]:
+        """By unit. Wall-clock seconds pass for all evaluations together, so they are no part of it unless metered."""
+        seconds = time.perf_counter() - self.began
+        amounts = {**budget.priced(seconds), "compute_seconds": seconds}
+        del amounts["seconds"]
+        with suppress(Exception):  # whatever a meter raises: the run will meet it too
+            amounts.update(self.gauges.spent())
+        return amounts
+
+
+class Heartbeat:
+    """Beats while it is entered, if the study has a file."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        self._session, self._clock = session, clock
+        self._spending: Mapping[int, Spending] = {}  # replaced as a whole: the thread may be reading it
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if self._session.storage is not None:
+            self._thread = start_thread("farthing-heartbeat", self._beat_on)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(ENDING_SECONDS)
+
+    def advances(self, trial: int, gauges: Gauges) -> None:
+        """From here on an evaluation spends."""
+        self._spending = {**self._spending, trial: Spending(time.perf_counter(), gauges)}
+
+    def rests(self, trial: int) -> None:
+        """What an evaluation spent is charged with the next event."""
+        self._spending = {number: spending for number, spending in self._spending.items() if number != trial}
+
+    def _beat_on(self) -> None:
+        """What came before the run counts too, so the first beat may be overdue."""
+        wait = max(self._clock.began + INTERVAL - time.perf_counter(), 0.0)
+        while not self._ended.wait(wait):
+            self._beat()
+            wait = INTERVAL
+
+    def _beat(self) -> None:
+        """Never between taking amounts and writing the event that charges them. If an event came meanwhile, beat again:
+        it may have charged what this beat says."""
+        record = self._session.record
+        for _ in range(TRIES):
+            before = record.state
+            if self._clock.is_charging:
+                self._ended.wait(PAUSE)
+                continue
+            budget = record.ledger.budget
+            trials = {number: spending.amounts(budget) for number, spending in self._spending.items()}
+            if self._ended.is_set():
+                return
+            record.beat(self._clock.due, trials)
+            if record.state is before and not self._clock.is_charging:
+                return
