@@ -10,7 +10,7 @@ import click
 
 from farthing.cli import run_note
 from farthing.cli.group import DEBUG, JSON, STUDY, group
-from farthing.cli.streams import warn, write_json
+from farthing.cli.streams import json_for, show, warn
 from farthing.cli.whole_file import write_whole
 from farthing.errors import InvalidArgument
 from farthing.escaping import on_one_line
@@ -49,24 +49,24 @@ def status(study: str, as_json: bool) -> None:
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
             "run": stored.notes.get(run_note.NAME),
         }  # fmt: skip
-        write_json(formatting.as_json(found), sys.stdout)
+        show(json_for(sys.stdout, formatting.as_json(found)))
         return
     _echo_line(f"study       {stored.path}, {f'run by {stored.runner}' if stored.runner else 'not running'}")
     _echo_runs(stored.notes.get(run_note.NAME))
     aim = "maximise" if settings.maximize else "minimise"
     _echo_line(f"search      {aim}, policy {settings.policy.get('name')}, seed {settings.seed}")
-    click.echo(formatting.best_text(best, stored.ledger.unit) if best else "best        none yet")
-    click.echo(formatting.counts_text(stored.trials))
+    show(formatting.best_text(best, stored.ledger.unit) if best else "best        none yet")
+    show(formatting.counts_text(stored.trials))
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""
             _echo_line(f"  {trial.status.value:<8} trial {trial.number}, {at}{formatting.config_text(trial.config)}")
-    click.echo(str(stored.ledger))
+    show(str(stored.ledger))
 
 
 def _echo_line(text: str) -> None:
     """Show one line, whatever the file says."""
-    click.echo(on_one_line(text))
+    show(on_one_line(text))
 
 
 def _echo_runs(note: Any) -> None:
@@ -96,9 +96,9 @@ def best(study: str, as_json: bool) -> None:
     stored = _read(study)
     found = stored.best
     if as_json:
-        write_json(formatting.as_json(formatting.best_json(found)), sys.stdout)
+        show(json_for(sys.stdout, formatting.as_json(formatting.best_json(found))))
     else:
-        click.echo(formatting.best_text(found, stored.ledger.unit))
+        show(formatting.best_text(found, stored.ledger.unit))
 
 
 @group.command()
@@ -122,14 +122,14 @@ def export(study: str, csv_file: str | None, json_file: str | None) -> None:
     if json_file is not None:
         text = formatting.as_json([formatting.trial_json(trial) for trial in stored.trials])
         if json_file == "-":
-            write_json(text, sys.stdout)
+            show(json_for(sys.stdout, text))
         else:
             write_whole(json_file, f"{text}\n")
     if csv_file is not None or json_file is None:
         to_terminal = csv_file in (None, "-") and sys.stdout.isatty()
         table = formatting.as_csv(stored.trials, stored.record.space.names, one_line=to_terminal)
         if csv_file in (None, "-"):
-            click.echo(table, nl=False)
+            show(table.removesuffix("\n"))
         else:
             write_whole(csv_file, table)
 
@@ -158,9 +158,9 @@ def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
     stored = _read(study)
     _warn_of_what_is_missing(stored)
     if as_json:
-        write_json(formatting.as_json(front_json(stored, trial)), sys.stdout)
+        show(json_for(sys.stdout, formatting.as_json(front_json(stored, trial))))
     else:
-        click.echo(front_text(stored, trial, points))
+        show(front_text(stored, trial, points))
 
 
 def _warn_of_what_is_missing(stored: StudyFile) -> None:

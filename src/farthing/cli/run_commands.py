@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,7 +15,7 @@ from farthing import errors
 from farthing.cli.exit_status import EXIT_CODES, FAILURE, INTERRUPTED, GlobalOptions
 from farthing.cli.group import DEBUG, JSON, STUDY, F, group
 from farthing.cli.run_note import PAUSES
-from farthing.cli.streams import result_stream, say, write_json
+from farthing.cli.streams import json_for, result_stream, say
 
 if TYPE_CHECKING:
     from farthing.study import Study
@@ -92,8 +91,8 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
 @_run_options
 @click.pass_obj
 def run(
-    options: GlobalOptions, /, objective: str | None, space: str | None, budget: str, storage: str | None, max_steps: int | None,
-    policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
+    options: GlobalOptions, /, objective: str | None, space: str | None, budget: str, storage: str | None,
+    max_steps: int | None, policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
     quiet: bool, show_output: bool, as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
     """Tune a Python function, or a program in any language.
@@ -179,11 +178,11 @@ def _show_end(study: Study, storage: str | None, as_json: bool, out: TextIO) -> 
             "ended": why, "best": best and formatting.best_json(best), "trials": formatting.counts(trials),
             "ledger": formatting.ledger_json(ledger), "storage": storage,
         }  # fmt: skip
-        written = _write_result(partial(write_json, formatting.as_json(found)), storage, out)
+        text = json_for(out, formatting.as_json(found))
     else:
         text = formatting.best_text(best, ledger.unit) if best is not None else formatting.NO_BEST
-        text += f"\n{formatting.counts_text(trials)}\n{ledger}\n"
-        written = _write_result(lambda out: out.write(text), storage, out)
+        text += f"\n{formatting.counts_text(trials)}\n{ledger}"
+    written = _write_result(text, storage, out)
     if study.interrupted:
         if storage is not None:
             say(f"farthing: interrupted; to continue: farthing resume {shlex.quote(storage)}")
@@ -195,10 +194,10 @@ def _show_end(study: Study, storage: str | None, as_json: bool, out: TextIO) -> 
     return 0 if written else FAILURE
 
 
-def _write_result(write: Callable[[TextIO], object], storage: str | None, out: TextIO) -> bool:
+def _write_result(text: str, storage: str | None, out: TextIO) -> bool:
     """Write the result of a run, which is stored already: a standard output that cannot take it loses nothing else."""
     try:
-        write(out)
+        out.write(f"{text}\n")
         out.flush()
     except OSError as error:
         kept = "" if storage is None else f"; the study is stored: farthing best {shlex.quote(storage)}"

@@ -6,6 +6,7 @@ file: a folder that is moved with everything in it can still be resumed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NoReturn
@@ -86,8 +87,15 @@ def _check_field(name: str, kind: type, value: Any) -> None:
     right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if not right or (kind is int and value < 1):
         _refuse(name, KIND_NAMES[kind], value)
-    if kind is str and "\0" in value:
-        _refuse(name, "text without NUL characters", value)
+    if kind is str and not _can_be_an_argument(value):
+        _refuse(name, "text that a path or an argument can hold", value)
+
+
+def _can_be_an_argument(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
 
 
 def _refuse(name: str, accepted: str, given: object) -> NoReturn:

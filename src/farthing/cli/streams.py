@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+import click
+
 from farthing.escaping import on_one_line
 from farthing.runner.standard_descriptors import fill_standard_descriptors
 
@@ -68,13 +70,21 @@ def flush_streams() -> OSError | None:
     return failed
 
 
-def write_json(text: str, out: TextIO) -> None:
-    """Write JSON text and the end of its line; in ASCII if the stream cannot hold its characters."""
+def json_for(out: TextIO, text: str) -> str:
+    """JSON text for a stream: in ASCII if the stream cannot hold its characters."""
     try:
         text.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(json.loads(text), indent=2)
-    out.write(f"{text}\n")
+        return json.dumps(json.loads(text), indent=2)
+    return text
+
+
+def show(text: str) -> None:
+    """Write lines to standard output; an error says that it is the one that failed."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def say(text: str, patience: float = AT_THE_END) -> None:
