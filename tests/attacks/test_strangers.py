@@ -94,6 +94,11 @@ class TestAStrangersFile:
         assert "  space     train.py:space\n" in told
         assert "other.py" not in told, "that is replaced by the user's own words"
 
+    def test_with_a_command_of_the_users_it_does_not_say_how_many_workers_there_are(self, folder):
+        many = (os.cpu_count() or 1) + 1
+        sent(folder, command="true", workers=many)
+        assert f"asks for {many} workers" in refused(folder, "s.db", "--command", "sh -c 'touch ran; echo {x}'")
+
     def test_code_outside_of_the_current_folder_needs_a_flag_of_its_own(self, folder):
         inner, elsewhere = folder.path / "inner", folder.path / "elsewhere"
         inner.mkdir()
@@ -145,7 +150,7 @@ class TestAStrangersFile:
             "command": {"command": ["touch", "ran"]},
             "objective": {"objective": 7},
             "workers": {"command": PROGRAM, "workers": "9999999"},
-            "9999999 workers": {"command": PROGRAM, "workers": 9999999},
+            "9999999": {"command": PROGRAM, "workers": 9999999},
             "steps": {"command": PROGRAM, "steps": -1},
             "iterative": {"command": PROGRAM, "iterative": "yes"},
             "pause": {"command": PROGRAM, "iterative": True, "pause": "rm"},

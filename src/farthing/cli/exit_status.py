@@ -90,8 +90,7 @@ def _status_of(group: click.Group, options: GlobalOptions) -> int:
 def _fail(message: str, status: int, options: GlobalOptions) -> int:
     if options.debug:
         streams.say(traceback.format_exc().rstrip())
-    text = message.strip().replace("\n", "\n  ")
-    streams.say(f"farthing: error: {text}")
+    streams.say(f"farthing: error: {streams.indented(message)}")
     return status
 
 

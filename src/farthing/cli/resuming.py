@@ -75,10 +75,23 @@ def _plan(stored: StudyFile, path: str, name: str, given: Mapping[str, Any], may
     place = os.path.realpath(os.path.join(os.path.dirname(path), note.folder))
     described = stored.record.settings.space
     plan = Plan(note, place, note.space is not None and not _is_complete(described))
-    if (not replaced or plan.load_space) and not _is_own(before, name, path, described):
-        wanted = Wanted.by(note, place, objective=not replaced, space=plan.load_space)
-        return replace(plan, asked=require_consent(name, wanted, may))
-    return plan
+    if noted is None or _is_own(before, name, path, described):
+        return plan
+    if replaced and "workers" not in given:
+        _require_few_workers(note.workers, name)
+    if replaced and not plan.load_space:
+        return plan
+    wanted = Wanted.by(note, place, objective=not replaced, space=plan.load_space)
+    return replace(plan, asked=require_consent(name, wanted, may))
+
+
+def _require_few_workers(count: int, name: str) -> None:
+    """With an objective of the user's nothing is asked, and a stranger's number of workers could fill the machine."""
+    cores = os.cpu_count() or 1
+    if count > cores:
+        raise InvalidArgument(
+            f"{name}: asks for {count} workers, and this machine has {cores} cores; say how many with --workers"
+        )
 
 
 def _is_own(noted: Mapping[str, Any], name: str, path: str, described: Mapping[str, Any]) -> bool:

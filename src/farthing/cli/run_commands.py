@@ -16,6 +16,7 @@ from farthing.cli.exit_status import EXIT_CODES, FAILURE, INTERRUPTED, GlobalOpt
 from farthing.cli.group import DEBUG, JSON, STUDY, F, group
 from farthing.cli.run_note import PAUSES
 from farthing.cli.streams import json_for, result_stream, say
+from farthing.escaping import on_lines
 
 if TYPE_CHECKING:
     from farthing.study import Study
@@ -197,7 +198,7 @@ def _show_end(study: Study, storage: str | None, as_json: bool, out: TextIO) -> 
 def _write_result(text: str, storage: str | None, out: TextIO) -> bool:
     """Write the result of a run, which is stored already: a standard output that cannot take it loses nothing else."""
     try:
-        out.write(f"{text}\n")
+        out.write(f"{on_lines(text)}\n")
         out.flush()
     except OSError as error:
         kept = "" if storage is None else f"; the study is stored: farthing best {shlex.quote(storage)}"

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from farthing.errors import InvalidArgument, StudyMismatch
 
 NAME = "cli"  # of the note in a study's file
-MOST_WORKERS = 1024  # that a file may ask for: more than a machine has cores; --workers may be any number
 PAUSES = ("stop", "checkpoint")
 KIND_NAMES = {str: "text", int: "a whole number of at least 1", bool: "true or false"}
 KIND_OF = {
@@ -68,8 +67,6 @@ class RunNote:
         }
         for key, value in found.items():
             _check_field(f"{name}: {key} in the note {NAME!r}", KIND_OF[key], value)
-        if "workers" not in given and found.get("workers", 1) > MOST_WORKERS:
-            raise InvalidArgument(f"{name}: asks for {found['workers']} workers; say how many with --workers")
         return cls(**{**found, **given})
 
     def require_same(self, found: RunNote, name: str) -> None:

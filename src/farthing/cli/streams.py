@@ -16,7 +16,7 @@ from typing import TextIO
 
 import click
 
-from farthing.escaping import on_one_line
+from farthing.escaping import on_lines, on_one_line
 from farthing.runner.standard_descriptors import fill_standard_descriptors
 
 PIECE = 512  # bytes written at once: what every pipe that is ready takes without waiting (PIPE_BUF of POSIX)
@@ -80,9 +80,9 @@ def json_for(out: TextIO, text: str) -> str:
 
 
 def show(text: str) -> None:
-    """Write lines to standard output; an error says that it is the one that failed."""
+    """Write lines to standard output, without control codes; an error says that it is the one that failed."""
     try:
-        click.echo(text)
+        click.echo(on_lines(text))
     except OSError as error:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
@@ -111,5 +111,9 @@ def _descriptor(stream: TextIO) -> int | None:
 
 
 def warn(text: str) -> None:
-    """Write a warning to standard error."""
-    say(f"farthing: warning: {text}", DURING)
+    """Write a warning to standard error. All but its first line are indented: none looks like another message."""
+    say(f"farthing: warning: {indented(text)}", DURING)
+
+
+def indented(text: str) -> str:
+    return text.strip().replace("\n", "\n  ")
