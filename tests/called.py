@@ -72,9 +72,10 @@ class Folder:
         assert "Traceback" not in told
         return lines[-1].removeprefix("farthing: error: ")
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, **options: object) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [str(FARTHING), *arguments], cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [str(FARTHING), *arguments], cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            **options,
         )  # fmt: skip
         self._started.append(process)
         return process

@@ -21,7 +21,7 @@ SOURCE = Path(farthing.__file__).parent
 GROUPS = {
     "errors": ["errors"],
     "numerics": ["numerics"],
-    "values": ["plain", "checks", "space", "trial", "budget", "direction", "run_context"],
+    "values": ["plain", "escaping", "checks", "space", "trial", "budget", "direction", "run_context"],
     "history": ["history"],
     "record": ["record"],
     "designs": ["designs"],

@@ -262,8 +262,10 @@ class TestGoingOn:
             "run", "--command", "./slow.sh {x}", "--space", "../space.toml", *SHORT, "--storage", "runs/s.db", "-q"
         )
         shutil.move(folder.path / "here", folder.path / "there")
-        folder.call("resume", "there/runs/s.db", "--budget", "6 evaluations", "-q")
-        assert len(trials_of(folder, "there/runs/s.db")) == 6
+        assert "not run" in folder.error("resume", "there/runs/s.db", "--budget", "5 evaluations", "-q")
+        folder.call("resume", "there/runs/s.db", "--budget", "6 evaluations", "-q", "--yes")
+        folder.call("resume", "there/runs/s.db", "--budget", "7 evaluations", "-q")  # it is marked anew
+        assert len(trials_of(folder, "there/runs/s.db")) == 7
 
     def test_run_goes_on_with_the_same_study_and_refuses_another(self, folder):
         folder.script("slow.sh", "echo $1")
@@ -300,3 +302,10 @@ class TestGoingOn:
         assert len(trials_of(folder, "s.db")) == 3
         assert "there is no such study file" in folder.error("resume", "nowhere.db", status=1)
         assert not (folder.path / "nowhere.db").exists()
+
+    def test_with_a_command_of_the_users_nothing_that_the_file_says_is_run(self, folder):
+        with ft.Study(ft.Space(x=ft.Integer(0, 100)), "2 evaluations", storage=folder.path / "s.db") as study:
+            study.note(cli={"command": "touch ran", "folder": "/"})
+        folder.call("resume", "s.db", "--command", "echo {x}", "-q")
+        assert not (folder.path / "ran").exists()
+        assert len(trials_of(folder, "s.db")) == 2

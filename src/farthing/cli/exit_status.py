@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 from farthing import errors
+from farthing.cli import streams
+from farthing.cli.process_start import process_start
 
 FAILURE, USAGE, NO_VALUE = 1, 2, 3
 INTERRUPTED = 128 + 2  # as shells report a process that SIGINT ended
@@ -27,38 +29,54 @@ EXIT_CODES = """\b
 Exit status:
   0    success
   1    something failed: a file cannot be read or written, or an unexpected error
-  2    invalid command line, space file or script
+  2    invalid command line, space file or script; or `resume` needs --yes
   3    no trial has succeeded
+  129  ended by SIGHUP, as when a terminal is closed; continue with `farthing resume`
   130  interrupted by Ctrl-C; continue with `farthing resume`
   143  ended by SIGTERM; continue with `farthing resume`"""
 
 
 @dataclass
 class GlobalOptions:
-    """Options of the whole program."""
+    """Options of the whole program, and the words it was called with."""
 
     debug: bool = False
+    arguments: tuple[str, ...] = ()
+    began: float = field(default_factory=time.perf_counter)  # what comes after it, a run counts
 
 
-def call(group: click.Group, arguments: Sequence[str] | None) -> int:
-    """Run the program, and return its exit status."""
-    options = GlobalOptions()
+def call(group: click.Group, arguments: Sequence[str] | None, imported: float | None = None) -> int:
+    """Run the program, and return its exit status.
+
+    imported  when this package was imported, if that was for this call
+    """
+    if arguments is None:
+        streams.prepare_streams()
+    options = GlobalOptions(arguments=tuple(sys.argv[1:] if arguments is None else arguments))
+    if imported is not None:
+        options.began = process_start(imported)
+    status = _status_of(group, options)
+    unwritten = streams.flush_streams()
+    if unwritten is not None and not isinstance(unwritten, BrokenPipeError):
+        streams.say(f"farthing: error: standard output: {unwritten.strerror}")
+    return status or (FAILURE if unwritten is not None else 0)
+
+
+def _status_of(group: click.Group, options: GlobalOptions) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            result = group.main(arguments, prog_name="farthing", obj=options, standalone_mode=False)
-        sys.stdout.flush()
+            result = group.main(list(options.arguments), prog_name="farthing", obj=options, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
-        return _fail("interrupted", INTERRUPTED, options)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return _fail("interrupted", INTERRUPTED, options)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context is not None else ""
         return _fail(f"{error.format_message().rstrip('.')}{hint}", error.exit_code, options)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what Python flushes when it exits goes nowhere
+    except SystemExit as ended:  # a run that a signal ended, or the end of a completion
+        return ended.code if isinstance(ended.code, int) else FAILURE if ended.code else 0
+    except BrokenPipeError:  # of a reader that goes away nothing is said
         return FAILURE
     except errors.FarthingError as error:
         status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), FAILURE)
@@ -71,11 +89,10 @@ def call(group: click.Group, arguments: Sequence[str] | None) -> int:
 
 def _fail(message: str, status: int, options: GlobalOptions) -> int:
     if options.debug:
-        traceback.print_exc()
-    text = "\n  ".join(message.strip().splitlines())
-    sys.stderr.write(f"farthing: error: {text}\n")
+        streams.say(traceback.format_exc().rstrip())
+    streams.say(f"farthing: error: {streams.indented(message)}")
     return status
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    sys.stderr.write(f"farthing: warning: {message}\n")
+    streams.warn(str(message))

@@ -1,4 +1,8 @@
-"""Studies and trials in writing: as text for people, as CSV and JSON for programs."""
+"""Studies and trials in writing: as text for people, as CSV and JSON for programs.
+
+Names, options, errors and attributes may be a stranger's: none of these forms holds a control code, a line break in a
+value does not make a line of a table, and no cell of a CSV file is a formula.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +15,25 @@ from typing import Any
 
 from farthing.budget import Ledger, amount_text
 from farthing.checks import plain
+from farthing.escaping import in_json, on_lines, on_one_line
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
 LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals
+# What makes a cell a formula, also after the characters that spreadsheets skip; the wide ones are full-width forms.
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 NO_BEST = "best        none: no trial has succeeded"
 
 
 def as_json(thing: Any) -> str:
-    """Indented JSON that any program can read: NaN and infinities become null.
+    """Indented JSON that any program can read: NaN and infinities become null, control codes are escaped.
 
     >>> print(as_json({"value": float("nan")}))
     {
       "value": null
     }
     """
-    return json.dumps(_finite(plain(thing)), indent=2, ensure_ascii=False, allow_nan=False)
+    return in_json(json.dumps(_finite(plain(thing)), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _finite(thing: Any) -> Any:
@@ -84,8 +91,9 @@ def best_text(trial: Trial, unit: str) -> str:
     steps = f", {len(trial.curve)} steps" if len(trial.curve) else ""
     cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
     lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
-    width = max(map(len, trial.config), default=0)
-    lines += [f"  {name:<{width}}  {cell(value)}" for name, value in trial.config.items()]
+    shown = [(on_one_line(name), on_one_line(cell(value))) for name, value in trial.config.items()]
+    width = max((len(name) for name, _ in shown), default=0)
+    lines += [f"  {name:<{width}}  {value}" for name, value in shown]
     return "\n".join(lines)
 
 
@@ -101,7 +109,7 @@ def config_text(config: Mapping[str, Any], longest: int = LONGEST) -> str:
     >>> config_text({"lr": 0.1234567891, "kind": "a b"})
     "lr=0.123457 kind='a b'"
     """
-    text = " ".join(f"{name}={_brief(value)}" for name, value in config.items())
+    text = on_one_line(" ".join(f"{name}={_brief(value)}" for name, value in config.items()))
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
@@ -112,7 +120,7 @@ def _brief(value: Any) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value in a table or a CSV file: text as it is, nothing for None, everything else as JSON or its repr.
+    """A value as text: text as it is, nothing for None, everything else as JSON or its repr.
 
     >>> cell("it's"), cell(None), cell(True), cell(0.1), cell([1])
     ("it's", '', 'true', '0.1', '[1]')
@@ -138,14 +146,34 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def as_csv(trials: Sequence[Trial], names: Sequence[str]) -> str:
-    """One row per trial, one column per parameter and attribute."""
+def as_csv(trials: Sequence[Trial], names: Sequence[str], *, one_line: bool = False) -> str:
+    """One row per trial, one column per parameter and attribute; for a terminal, each on one line."""
     rows = [trial.row for trial in trials]
     found = dict.fromkeys(column for row in rows for column in row)
     first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])
     columns = [*first, *(column for column in found if column not in first and column != "error"), "error"]
+    safe = on_one_line if one_line else on_lines
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([cell(row.get(column)) for column in columns] for row in rows)
+    writer.writerow(map(on_one_line, columns))
+    writer.writerows([safe(csv_cell(row.get(column))) for column in columns] for row in rows)
     return out.getvalue()
+
+
+def csv_cell(value: Any) -> str:
+    """A value in a CSV file. Text that a spreadsheet would run gets an apostrophe in front, which makes it text there;
+    numbers stay numbers.
+
+    >>> csv_cell("=1+2"), csv_cell("-1"), csv_cell(-1.5), csv_cell("- one")
+    ("'=1+2", '-1', '-1.5', "'- one")
+    """
+    text = cell(value)
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from farthing.cli import run_note
 from farthing.cli.group import DEBUG, JSON, STUDY, group
-from farthing.cli.streams import warn
+from farthing.cli.streams import json_for, show, warn
+from farthing.cli.whole_file import write_whole
 from farthing.errors import InvalidArgument
+from farthing.escaping import on_one_line
 
 if TYPE_CHECKING:
     from farthing.record.reader import StudyFile
@@ -41,29 +43,41 @@ def status(study: str, as_json: bool) -> None:
     best = stored.best if stored.best_value is not None else None
     settings = stored.record.settings
     if as_json:
-        click.echo(
-            formatting.as_json(
-                {
-                    "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
-                    "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
-                    "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
-                    "run": stored.notes.get(run_note.NAME),
-                }
-            )
-        )  # fmt: skip
+        found = {
+            "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
+            "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
+            "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
+            "run": stored.notes.get(run_note.NAME),
+        }  # fmt: skip
+        show(json_for(sys.stdout, formatting.as_json(found)))
         return
-    click.echo(f"study       {stored.path}, {f'run by {stored.runner}' if stored.runner else 'not running'}")
-    if note := stored.notes.get(run_note.NAME):
-        click.echo(f"runs        {note.get('objective') or note.get('command')}")
+    _echo_line(f"study       {stored.path}, {f'run by {stored.runner}' if stored.runner else 'not running'}")
+    _echo_runs(stored.notes.get(run_note.NAME))
     aim = "maximise" if settings.maximize else "minimise"
-    click.echo(f"search      {aim}, policy {settings.policy.get('name')}, seed {settings.seed}")
-    click.echo(formatting.best_text(best, stored.ledger.unit) if best else "best        none yet")
-    click.echo(formatting.counts_text(stored.trials))
+    _echo_line(f"search      {aim}, policy {settings.policy.get('name')}, seed {settings.seed}")
+    show(formatting.best_text(best, stored.ledger.unit) if best else "best        none yet")
+    show(formatting.counts_text(stored.trials))
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""
-            click.echo(f"  {trial.status.value:<8} trial {trial.number}, {at}{formatting.config_text(trial.config)}")
-    click.echo(str(stored.ledger))
+            _echo_line(f"  {trial.status.value:<8} trial {trial.number}, {at}{formatting.config_text(trial.config)}")
+    show(str(stored.ledger))
+
+
+def _echo_line(text: str) -> None:
+    """Show one line, whatever the file says."""
+    show(on_one_line(text))
+
+
+def _echo_runs(note: Any) -> None:
+    """What `farthing resume` would run, and in which folder, seen from that of the study's file."""
+    if isinstance(note, dict):
+        _echo_line(f"runs        {note.get('objective') or note.get('command')}")
+        _echo_line(f"in          {note.get('folder', '.')}")
+    elif note is not None:
+        from farthing.checks import shown
+
+        _echo_line(f"runs        {shown(note)}, which makes no sense")
 
 
 @group.command()
@@ -82,9 +96,9 @@ def best(study: str, as_json: bool) -> None:
     stored = _read(study)
     found = stored.best
     if as_json:
-        click.echo(formatting.as_json(formatting.best_json(found)))
+        show(json_for(sys.stdout, formatting.as_json(formatting.best_json(found))))
     else:
-        click.echo(formatting.best_text(found, stored.ledger.unit))
+        show(formatting.best_text(found, stored.ledger.unit))
 
 
 @group.command()
@@ -106,16 +120,18 @@ def export(study: str, csv_file: str | None, json_file: str | None) -> None:
             raise InvalidArgument(f"{file}: is the study itself; expected another file to write to")
     stored = _read(study)
     if json_file is not None:
-        _write(json_file, formatting.as_json([formatting.trial_json(trial) for trial in stored.trials]) + "\n")
+        text = formatting.as_json([formatting.trial_json(trial) for trial in stored.trials])
+        if json_file == "-":
+            show(json_for(sys.stdout, text))
+        else:
+            write_whole(json_file, f"{text}\n")
     if csv_file is not None or json_file is None:
-        _write(csv_file or "-", formatting.as_csv(stored.trials, stored.record.space.names))
-
-
-def _write(file: str, text: str) -> None:
-    if file == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(file).write_text(text, encoding="utf-8")
+        to_terminal = csv_file in (None, "-") and sys.stdout.isatty()
+        table = formatting.as_csv(stored.trials, stored.record.space.names, one_line=to_terminal)
+        if csv_file in (None, "-"):
+            show(table.removesuffix("\n"))
+        else:
+            write_whole(csv_file, table)
 
 
 @group.command()
@@ -141,7 +157,10 @@ def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
 
     stored = _read(study)
     _warn_of_what_is_missing(stored)
-    click.echo(formatting.as_json(front_json(stored, trial)) if as_json else front_text(stored, trial, points))
+    if as_json:
+        show(json_for(sys.stdout, formatting.as_json(front_json(stored, trial))))
+    else:
+        show(front_text(stored, trial, points))
 
 
 def _warn_of_what_is_missing(stored: StudyFile) -> None:

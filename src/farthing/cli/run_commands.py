@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from farthing import errors
-from farthing.cli.exit_status import EXIT_CODES, INTERRUPTED
+from farthing.cli.exit_status import EXIT_CODES, FAILURE, INTERRUPTED, GlobalOptions
 from farthing.cli.group import DEBUG, JSON, STUDY, F, group
+from farthing.cli.run_note import PAUSES
+from farthing.cli.streams import json_for, result_stream, say
+from farthing.escaping import on_lines
 
 if TYPE_CHECKING:
     from farthing.study import Study
@@ -30,7 +33,7 @@ def _run_options(command: F) -> F:
             click.option("--command", metavar="TEXT", help="A program and its arguments, with {placeholders}."),
             click.option("--iterative", is_flag=True, default=None, help="The program prints 'step value' per step."),
             click.option(
-                "--pause", type=click.Choice(["stop", "checkpoint"]),
+                "--pause", type=click.Choice(PAUSES),
                 help="How to pause a program: suspend it (SIGSTOP), or end it and restart it from its checkpoint."
                 "  [default: stop]",
             ),
@@ -87,9 +90,10 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     help="A property of the data, such as rows=1000, for predictions of cost.",
 )
 @_run_options
+@click.pass_obj
 def run(
-    objective: str | None, space: str | None, budget: str, storage: str | None, max_steps: int | None,
-    policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
+    options: GlobalOptions, /, objective: str | None, space: str | None, budget: str, storage: str | None,
+    max_steps: int | None, policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
     quiet: bool, show_output: bool, as_json: bool, **how: Any,
 ) -> int:  # fmt: skip
     """Tune a Python function, or a program in any language.
@@ -112,10 +116,10 @@ def run(
     from farthing.cli.arguments import find_space, parse_budget
     from farthing.cli.run_note import RunNote
     from farthing.cli.running import Display, begin
-    from farthing.cli.streams import result_stream
+    from farthing.runner.clock import counted_from
 
     note = RunNote(**_given(objective=objective, steps=max_steps, **how))
-    with result_stream() as out:
+    with result_stream() as out, counted_from(options.began):
         found, address = find_space(space, note.objective, os.getcwd())
         study = begin(
             replace(note, space=address), found, parse_budget(budget), storage, Display(quiet, show_output),
@@ -128,24 +132,35 @@ def run(
 @STUDY
 @click.option("--budget", metavar="TEXT", help="The new budget: a total, not an addition.")
 @click.option("--objective", metavar="ADDRESS", help="script.py:name, to replace what was run before.")
+@click.option("--yes", is_flag=True, help="Run what the file says, even if you have not run it here before.")
+@click.option("--outside", is_flag=True, help="Allow code and folders outside of the current folder.")
 @_run_options
-def resume(study: str, budget: str | None, quiet: bool, show_output: bool, as_json: bool, **given: Any) -> int:
+@click.pass_obj
+def resume(
+    options: GlobalOptions, /, study: str, budget: str | None, yes: bool, outside: bool,
+    quiet: bool, show_output: bool, as_json: bool, **given: Any,
+) -> int:  # fmt: skip
     """Continue a study that `farthing run` started.
 
     The file knows what was run, in which folder, and with how many workers. Options given here replace what it says.
+
+    If you ran it yourself, in this folder on this machine, it continues at once. Otherwise the file may be a
+    stranger's: what it would run is shown, and needs your answer at the terminal, or --yes.
 
     \b
     farthing resume s.db
     farthing resume s.db --budget 20m --workers 4
     farthing resume s.db --objective train.py:objective
     """
-    from farthing.cli import running
     from farthing.cli.arguments import parse_budget
-    from farthing.cli.streams import result_stream
+    from farthing.cli.consent import Permission
+    from farthing.cli.resuming import resume as continued
+    from farthing.cli.running import Display
 
     with result_stream() as out:
         total = None if budget is None else parse_budget(budget)
-        found = running.resume(study, total, _given(**given), running.Display(quiet, show_output))
+        may = Permission(yes, outside, options.arguments, options.began)
+        found = continued(study, total, _given(**given), Display(quiet, show_output), may)
         return _show_end(found, study, as_json, out)
 
 
@@ -164,20 +179,32 @@ def _show_end(study: Study, storage: str | None, as_json: bool, out: TextIO) -> 
             "ended": why, "best": best and formatting.best_json(best), "trials": formatting.counts(trials),
             "ledger": formatting.ledger_json(ledger), "storage": storage,
         }  # fmt: skip
-        out.write(formatting.as_json(found) + "\n")
+        text = json_for(out, formatting.as_json(found))
     else:
         text = formatting.best_text(best, ledger.unit) if best is not None else formatting.NO_BEST
-        out.write(f"{text}\n{formatting.counts_text(trials)}\n{ledger}\n")
-    out.flush()
+        text += f"\n{formatting.counts_text(trials)}\n{ledger}"
+    written = _write_result(text, storage, out)
     if study.interrupted:
         if storage is not None:
-            sys.stderr.write(f"farthing: interrupted; to continue: farthing resume {storage}\n")
+            say(f"farthing: interrupted; to continue: farthing resume {shlex.quote(storage)}")
         return INTERRUPTED
     if best is None:
         errors_seen = [trial.error for trial in trials if trial.error]
-        last = f"; the last error: {errors_seen[-1].splitlines()[-1]}" if errors_seen else ""
+        last = f"; the last error: {errors_seen[-1].strip().splitlines()[-1]}" if errors_seen else ""
         raise errors.NoTrial(f"no trial has succeeded{last}")
-    return 0
+    return 0 if written else FAILURE
+
+
+def _write_result(text: str, storage: str | None, out: TextIO) -> bool:
+    """Write the result of a run, which is stored already: a standard output that cannot take it loses nothing else."""
+    try:
+        out.write(f"{on_lines(text)}\n")
+        out.flush()
+    except OSError as error:
+        kept = "" if storage is None else f"; the study is stored: farthing best {shlex.quote(storage)}"
+        say(f"farthing: error: the result cannot be written to standard output: {error.strerror}{kept}")
+        return False
+    return True
 
 
 @group.command(epilog=EXIT_CODES)
@@ -198,7 +225,6 @@ def demo(budget: str, storage: str, quiet: bool) -> int:
     from farthing.cli.arguments import find_space, parse_budget
     from farthing.cli.run_note import RunNote
     from farthing.cli.running import Display, begin
-    from farthing.cli.streams import result_stream
 
     if find_spec("sklearn") is None:
         raise ImportError("the demo tunes a scikit-learn model: pip install 'farthing[demo]'")

@@ -6,13 +6,21 @@ file: a folder that is moved with everything in it can still be resumed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, NoReturn
 
 from farthing.errors import InvalidArgument, StudyMismatch
 
 NAME = "cli"  # of the note in a study's file
+PAUSES = ("stop", "checkpoint")
+KIND_NAMES = {str: "text", int: "a whole number of at least 1", bool: "true or false"}
+KIND_OF = {
+    **dict.fromkeys(["objective", "command", "pause", "space", "folder", "trial_seconds", "trial_memory"], str),
+    **dict.fromkeys(["steps", "workers"], int),
+    "iterative": bool,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class RunNote:
             raise InvalidArgument(
                 "--iterative and --pause are only for --command: a Python function that yields is iterative anyway"
             )
+        if self.pause not in PAUSES:
+            _refuse("pause", f"one of {', '.join(PAUSES)}", self.pause)
         if self.pause != "stop" and not self.iterative:
             raise InvalidArgument("--pause is only for --iterative: a program that prints one value cannot be paused")
 
@@ -44,9 +54,20 @@ class RunNote:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> RunNote:
-        """From a file. Fields that newer versions may add are ignored."""
-        return cls(**{field.name: stored[field.name] for field in fields(cls) if field.name in stored})
+    def from_json(cls, stored: Any, name: str, **given: Any) -> RunNote:
+        """From a file, which may be a stranger's. Fields that newer versions may add are ignored.
+
+        name   of the file, for messages
+        given  what the user says instead
+        """
+        if not isinstance(stored, Mapping):
+            _refuse(f"{name}: the note {NAME!r}", "names and values", stored)
+        found: dict[str, Any] = {
+            field.name: stored[field.name] for field in fields(cls) if stored.get(field.name) is not None
+        }
+        for key, value in found.items():
+            _check_field(f"{name}: {key} in the note {NAME!r}", KIND_OF[key], value)
+        return cls(**{**found, **given})
 
     def require_same(self, found: RunNote, name: str) -> None:
         """Refuse to continue an existing file with another objective."""
@@ -57,3 +78,24 @@ class RunNote:
                     f"{name}: {key} is {there!r} in the file and {here!r} here; "
                     f"to change it, use farthing resume {name}"
                 )
+
+
+def _check_field(name: str, kind: type, value: Any) -> None:
+    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+    if not right or (kind is int and value < 1):
+        _refuse(name, KIND_NAMES[kind], value)
+    if kind is str and not _can_be_an_argument(value):
+        _refuse(name, "text that a path or an argument can hold", value)
+
+
+def _can_be_an_argument(text: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+
+
+def _refuse(name: str, accepted: str, given: object) -> NoReturn:
+    from farthing.checks import refuse  # here, because it imports NumPy, and this module is imported for every --help
+
+    refuse(name, accepted, given)

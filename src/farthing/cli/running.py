@@ -1,12 +1,11 @@
-"""`farthing run` and `farthing resume`: prepare what is evaluated, and run the study."""
+"""`farthing run`: prepare what is evaluated, leave a note of it in the study's file, and run the study."""
 
 from __future__ import annotations
 
 import logging
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,15 +14,16 @@ from typing import Any
 from farthing.budget import Budget
 from farthing.checks import refuse
 from farthing.cli import run_note
-from farthing.cli.arguments import find_space
 from farthing.cli.command_template import check_placeholders
 from farthing.cli.program import CLOSING_SECONDS, SAVING_SECONDS, Program
+from farthing.cli.run_mark import marked
 from farthing.cli.run_note import RunNote
 from farthing.cli.script import ScriptObjective
 from farthing.cli.streams import warn
-from farthing.errors import InvalidArgument, InvalidSpace, NoTrial
-from farthing.record.reader import read_study
+from farthing.errors import NoTrial
+from farthing.record.events import Opened
 from farthing.runner.options import PAUSED_LIMIT
+from farthing.runner.temporary import TemporaryFolder
 from farthing.space import Space
 from farthing.study import Study
 from farthing.trial import Trial
@@ -43,9 +43,9 @@ def objective_of(note: RunNote, space: Space, folder: str, display: Display) -> 
     if note.command is None:
         yield ScriptObjective(str(note.objective), folder)
         return
-    with tempfile.TemporaryDirectory(prefix="farthing-", ignore_cleanup_errors=True) as results:
+    with TemporaryFolder() as results:
         patience = SAVING_SECONDS if note.pause == "checkpoint" else CLOSING_SECONDS
-        program = Program(note.command, note.iterative, note.steps, results, patience, display.show_output)
+        program = Program(note.command, note.iterative, note.steps, str(results), patience, display.show_output)
         unused = check_placeholders(program.template, space, program.placeholders, program.unavailable)
         _require_program(program.template.program)
         if unused and "farthing.config" not in program.template.names:
@@ -66,61 +66,30 @@ def begin(note: RunNote, space: Space, budget: Budget, storage: str | None, disp
     with objective_of(note, space, os.getcwd(), display) as objective:
         study = Study(space, budget, storage=storage, max_steps=max_steps, **options)
         if storage is not None:
-            folder = os.path.relpath(os.getcwd(), os.path.dirname(os.path.abspath(storage)))
-            note = replace(note, folder=folder)
+            note = replace(note, folder=folder_from(storage))
             if run_note.NAME in study.notes:
-                note.require_same(RunNote.from_json(study.notes[run_note.NAME]), storage)
-            study.note(**{**study.notes, run_note.NAME: note.as_json()})
-        return _run(study, note, objective, display)
+                note.require_same(RunNote.from_json(study.notes[run_note.NAME], storage), storage)
+            leave_note(study, note)
+        return run_study(study, note, objective, display)
 
 
-def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display) -> Study:
-    """Continue the study of a file as it was run before, except for the options given."""
-    path = os.path.abspath(storage)
-    study, note = _reopen(path, storage, budget, given)
-    try:
-        with objective_of(note, study.space, os.getcwd(), display) as objective:
-            study.note(**{**study.notes, run_note.NAME: note.as_json()})
-            return _run(study, note, objective, display)
-    except BaseException:
-        study.close()
-        raise
+def folder_from(storage: str) -> str:
+    """This folder, as seen from that of a study's file."""
+    return os.path.relpath(os.path.realpath(os.getcwd()), os.path.dirname(os.path.realpath(storage)))
 
 
-def _reopen(path: str, shown: str, budget: Budget | None, given: Mapping[str, Any]) -> tuple[Study, RunNote]:
-    """The study of a file and its note, updated by the options given; from now on in the folder where it was run."""
-    stored = read_study(path).notes.get(run_note.NAME)
-    replaced = "objective" in given or "command" in given
-    if stored is None and not replaced:
-        raise InvalidArgument(
-            f"{shown}: was not started by `farthing run`, so it is not known what to evaluate; "
-            f"use farthing resume {shown} --objective script.py:name, or --command '...'"
-        )
-    before = {} if stored is None else dict(stored)
-    folder = os.path.relpath(os.getcwd(), os.path.dirname(path))
-    if replaced:  # another program, started from here
-        for key in ("objective", "command", "iterative", "pause", "folder"):
-            before.pop(key, None)
-        before["folder"] = folder
-    note = RunNote.from_json({**before, **given})
-    place = os.path.normpath(os.path.join(os.path.dirname(path), note.folder))
-    try:
-        os.chdir(place)
-    except OSError as error:
-        raise InvalidArgument(
-            f"{shown}: was run in {place}, which cannot be entered ({error.strerror}); "
-            "use --objective or --command to run it from here"
-        ) from error
-    try:
-        return Study.resume(path, budget=budget), note
-    except InvalidSpace:
-        if note.space is None:
-            raise
-        space, _ = find_space(note.space, note.objective, os.getcwd())
-        return Study.resume(path, budget=budget, space=space), note
+def leave_note(study: Study, note: RunNote) -> None:
+    """Let the study's file know what is run, in this folder, marked by this user."""
+    described = settings_of(study).space
+    study.note(**{**study.notes, run_note.NAME: marked(note, os.path.realpath(os.getcwd()), described)})
 
 
-def _run(study: Study, note: RunNote, objective: ScriptObjective | Program, display: Display) -> Study:
+def settings_of(study: Study) -> Opened:
+    """The settings of a study as its file holds them."""
+    return study._session.record.settings
+
+
+def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program, display: Display) -> Study:
     """Run the study, and pass on the runner's warnings."""
     warnings = RunnerWarnings()
     logger = logging.getLogger("farthing")

@@ -53,6 +53,16 @@ def split_address(address: str) -> tuple[str, str]:
     return where, name
 
 
+def script_of(address: str, folder: str) -> str | None:
+    """The full path of the script or module that `load` takes from a folder, links resolved; None for a module that is
+    not there, but installed. Nothing is imported."""
+    where, _ = split_address(address)
+    top = where.partition(".")[0]
+    names = [where] if where.endswith(".py") else [f"{top}{os.sep}__init__.py", f"{top}.py", top]
+    found = [name for name in names if where.endswith(".py") or Path(folder, name).exists()]
+    return os.path.realpath(Path(folder, found[0])) if found else None
+
+
 def load(address: str, folder: str) -> Any:
     """What an address names. The path of a script is relative to the folder."""
     where, name = split_address(address)

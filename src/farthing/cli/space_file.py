@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
@@ -18,6 +19,7 @@ from farthing.errors import InvalidSpace
 from farthing.space import Choice, Integer, Ordered, Parameter, Real, Space
 
 EXAMPLE = '{type = "real", low = 0, high = 1}'
+LISTED = 12  # names in a message: all types and keys, and enough parameters to see what is meant
 SHOWN = 80  # characters of a wrong value in a message: the rest of it fits on the line too
 
 
@@ -60,10 +62,15 @@ def read_space(path: str | PathLike[str]) -> Space:
     except UnicodeDecodeError as error:
         raise InvalidSpace(f"{name}: is not a text in UTF-8 ({error})") from error
     try:
-        document = tomllib.loads(text)
+        return _File(name, tomllib.loads(text), text).space()
     except tomllib.TOMLDecodeError as error:
         raise InvalidSpace(_syntax_error(name, text, str(error))) from error
-    return _File(name, document, key_lines(text)).space()
+    except RecursionError as error:
+        raise InvalidSpace(f"{name}: arrays or tables are nested too deeply") from error
+    except InvalidSpace:
+        raise
+    except ValueError as error:  # a number of more digits than Python reads
+        raise InvalidSpace(f"{name}: cannot be read: {error}") from error
 
 
 def _syntax_error(name: str, text: str, message: str) -> str:
@@ -76,8 +83,12 @@ def _syntax_error(name: str, text: str, message: str) -> str:
 class _File:
     """The content of a file, and on which line each key is."""
 
-    def __init__(self, name: str, document: Mapping[str, Any], lines: Mapping[Path, int]) -> None:
-        self._name, self._document, self._lines = name, dict(document), lines
+    def __init__(self, name: str, document: Mapping[str, Any], text: str) -> None:
+        self._name, self._document, self._text = name, dict(document), text
+
+    @cached_property
+    def _lines(self) -> Mapping[Path, int]:
+        return key_lines(self._text)  # only for an error: it takes as long as reading the file
 
     def _refuse(self, path: Path, why: str) -> InvalidSpace:
         known = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self._lines), None)
@@ -273,4 +284,8 @@ def _quoted(names: Any) -> str:
 def _nearest(given: str, names: Any, meant: Mapping[str, str] | None = None) -> str:
     """What was probably meant, or all that is accepted."""
     close = (meant or {}).get(given.lower()) or next(iter(get_close_matches(given, list(names), 1)), None)
-    return f'did you mean "{close}"?' if close else f"accepted: {_quoted(names)}"
+    if close:
+        return f'did you mean "{close}"?'
+    listed = list(names)
+    more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
+    return f"accepted: {_quoted(listed[:LISTED])}{more}"

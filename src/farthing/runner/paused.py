@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ from farthing.errors import StorageError
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
+from farthing.runner.temporary import TemporaryFolder
 from farthing.session import Session
 from farthing.trial import Status
 
@@ -104,7 +104,7 @@ def checkpoint_root(session: Session) -> Path:
             )
         return root
     if session not in _temporary:
-        folder = tempfile.mkdtemp(prefix="farthing-")
-        weakref.finalize(session, shutil.rmtree, folder, ignore_errors=True)
-        _temporary[session] = Path(folder)
+        folder = TemporaryFolder()
+        weakref.finalize(session, folder.remove)
+        _temporary[session] = folder.path
     return _temporary[session]

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from farthing.budget import amount_text
+from farthing.escaping import on_one_line
 from farthing.runner.outlet import Outlet, is_terminal
 from farthing.session import Session
 from farthing.trial import Proposal, Status, Trial
@@ -180,4 +181,4 @@ def running_text(proposal: Proposal, seconds: float, session: Session) -> str:
 
 
 def _last_line(trial: Trial) -> str:
-    return (trial.error or "").strip().splitlines()[-1] if trial.error else ""
+    return on_one_line((trial.error or "").strip().splitlines()[-1]) if trial.error else ""
