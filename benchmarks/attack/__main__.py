@@ -1,5 +1,13 @@
 """x"""
-import sys, time, importlib
-t=time.time()
-importlib.import_module("benchmarks.attack."+sys.argv[1]).attack(quick=len(sys.argv)>2)
-print(time.time()-t)
+
+import importlib
+import sys
+import time
+
+t = time.time()
+m = importlib.import_module("benchmarks.attack." + sys.argv[1])
+if sys.argv[1] == "questions":
+    m.attack(False, only=sys.argv[2])
+else:
+    m.attack(quick=len(sys.argv) > 2, **({"budget": 2.5} if sys.argv[1] == "hostile" else {}))
+print(time.time() - t)

@@ -132,7 +132,6 @@ class Subject:
         )
         return max(outcomes, key=WORST_LAST.index), changed, hurt
 
-
     def was_true(self, hurt: Specimen, path: Path, found: Content) -> bool:
         """Whether the damaged file holds the first events and no other, and not more was charged than is true."""
         copy = path.with_name("copy.db")
@@ -206,5 +205,3 @@ def attack(quick: bool) -> list[Result]:
 def _fast_place() -> str | None:
     """Nothing here depends on a disk; memory is kinder to it."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-

@@ -9,12 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO
 from uuid import uuid4
 
 from benchmarks.common.environments import ROOT, child_environment
@@ -83,32 +84,33 @@ class Ended:
 
 def run(
     command: Sequence[object], *, limit: float = 60.0, cwd: Path | None = None, mark: str | None = None,
-    more: Mapping[str, str] | None = None, **options: Any,
+    more: Mapping[str, str] | None = None,
 ) -> Ended:  # fmt: skip
     """Run a program to its end, or to the limit in seconds; nothing of it is left afterwards."""
-    own = mark or new_mark()
-    began = time.monotonic()
-    captured = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
-    process = subprocess.Popen(
-        list(map(str, command)), cwd=cwd, env=environment(own, **(more or {})), **captured
-    )  # fmt: skip
-    status: int | None
-    try:
-        output, errors = process.communicate(timeout=limit)
-        status = process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        end_marked(own)
-        output, errors = process.communicate()
-        status = None
-    seconds = time.monotonic() - began
-    if mark is None:
-        end_marked(own)
-    return Ended(status, _text(output), _text(errors), seconds)
+    own, began = mark or new_mark(), time.monotonic()
+    # Files, not pipes: a process that was left behind would hold a pipe open.
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            list(map(str, command)), cwd=cwd, env=environment(own, **(more or {})), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=errors,
+        )  # fmt: skip
+        status: int | None
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        seconds = time.monotonic() - began
+        if status is None:
+            process.kill()
+            process.wait()
+        if mark is None or status is None:
+            end_marked(own)
+        return Ended(status, _content(output), _content(errors), seconds)
 
 
-def _text(output: bytes | None) -> str:
-    return (output or b"").decode(errors="replace")
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def python(*arguments: object) -> list[object]:

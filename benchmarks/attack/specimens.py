@@ -1,6 +1,6 @@
 """Study files to be damaged or altered: closed ones, and ones whose process was killed.
 
-    python -m benchmarks.attack.specimens KIND PATH     makes one; those of killed processes end by SIGKILL
+python -m benchmarks.attack.specimens KIND PATH     makes one; those of killed processes end by SIGKILL
 """
 
 from __future__ import annotations
