@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -155,6 +155,11 @@ def by_optuna(attacks: Sequence[Hostile], budget: float, place: Path) -> list[Ra
         return list(pool.map(tried, attacks))
 
 
+def optuna_version() -> str:
+    asked = [str(ensure(OPTUNA_ENVIRONMENT)), "-c", "import optuna; print(optuna.__version__)"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def _say(system: str, one: Ran, budget: float) -> None:
     over = "no answer" if one.seconds is None else f"{one.seconds - budget:+.2f} s"
     print(f"hostile, {system}, {one.name}: {one.outcome(budget)}, {over} {one.error} left {one.left}", flush=True)
@@ -179,6 +184,6 @@ def attack_optuna(quick: bool, budget: float = 5.0) -> list[Result]:
     budget, attacks = (2.0 if quick else budget), [one for one in chosen(quick) if one.for_peers]
     with tempfile.TemporaryDirectory(prefix="attack-hostile-") as folder:
         found = by_optuna(attacks, budget, Path(folder))
-    result = summary("Optuna", found, budget)
+    result = replace(summary("Optuna", found, budget), note=optuna_version())
     print(result, flush=True)
     return [result, *(Result(one.name, 1, {one.outcome(budget): 1}) for one in found)]

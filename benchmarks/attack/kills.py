@@ -6,7 +6,7 @@ each kill, with the side log, and with a study that nobody killed.
 lost             an answer that was on disk before a kill is missing or different
 doubled          a trial has two final results
 invented         a result that no evaluation ever noted
-wrong ledgers    the number of evaluations is not that of the trials; or more seconds were charged than passed, or far less
+wrong ledgers    the number of evaluations is not that of the trials; or more seconds charged than passed, or far less
 other proposals  a configuration differs from that of the study that nobody killed
 left behind      a process lived on for more than three seconds after its run was killed
 not continued    a life that should have ended by itself failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 import traceback
@@ -11,6 +12,7 @@ from pathlib import Path
 from benchmarks.attack.items import ITEMS, Answer, Item
 from benchmarks.attack.results import Result
 
+PATH = re.compile(r"\S*/(?:tmp|work|home|usr|shm)/\S*")  # of this machine: nobody else has it
 QUICK_TOPICS = ("progress", "strangers", "paths", "answers", "orphans")
 
 
@@ -23,7 +25,8 @@ def asked(item: Item) -> Result:
         except Exception as error:
             traceback.print_exc()
             answer = Answer(False, f"the attack itself failed: {type(error).__name__}")
-    result = Result.answered(f"{item.topic}: {item.claim}", answer.holds, answer.seen, **answer.numbers)
+    seen = PATH.sub("...", answer.seen)
+    result = Result.answered(f"{item.topic}: {item.claim}", answer.holds, seen, **answer.numbers)
     print(f"item, {time.monotonic() - began:.0f} s, {result}", flush=True)
     return result
 
@@ -32,10 +35,8 @@ def attack(quick: bool, only: str = "") -> list[Result]:
     chosen = [item for item in ITEMS if only in f"{item.topic}: {item.claim}"]
     if quick:
         chosen = [item for item in chosen if item.topic in QUICK_TOPICS and not item.alone]
+    together = [item for item in chosen if not item.alone]
     with ThreadPoolExecutor(2) as pool:
-        together = dict(
-            zip([i.claim for i in chosen if not i.alone], pool.map(asked, [i for i in chosen if not i.alone]))
-        )
-    alone = {item.claim: asked(item) for item in chosen if item.alone}
-    found = {**together, **alone}
-    return [found[item.claim] for item in chosen]
+        found = dict(zip(together, pool.map(asked, together), strict=True))
+    found |= {item: asked(item) for item in chosen if item.alone}
+    return [found[item] for item in chosen]

@@ -103,7 +103,8 @@ def linked_lock(folder: Path) -> Answer:
     precious.write_text("the only copy")
     (folder / "study.db.lock").symlink_to(precious)
     ended = program(
-        folder, OBJECTIVE + 'tune(objective, space, "3 evaluations", policy="random", storage="study.db", progress=False)'
+        folder, OBJECTIVE + 'tune(objective, space, "3 evaluations", policy="random", storage="study.db", '
+        "progress=False)",
     )  # fmt: skip
     kept = precious.read_text() == "the only copy"
     return Answer(kept, f"{'kept' if kept else 'overwritten'}, {error_of(ended)}")
