@@ -38,7 +38,7 @@ OUTCOMES = ("lost", "doubled", "invented", "wrong ledgers", "other proposals", "
 ENDLESS = "100000 evaluations"
 MORE = 4  # evaluations that follow the last kill
 UNSAVED_SECONDS = 1.5  # that one kill may keep from being charged: the heartbeat's second, and slack for a busy machine
-CLOCK_SLACK = 0.05  # seconds by which charges may pass what we measured from outside
+CLOCK_SLACK = 0.02  # seconds per life by which charges may pass what we measured: the kernel's clock is coarse
 FINAL = ("complete", "failed", "stopped", "killed")
 
 LONGEST = {"black box": 0.35, "workers": 1.2, "yielding": 1.2} | dict.fromkeys(CLI, 1.8)  # seconds of a life, at first
@@ -109,7 +109,7 @@ class Witness:
             return False
         self.charged = ledger.total("seconds")
         least = self.real_seconds - UNSAVED_SECONDS * (self.kills + 1)
-        return least <= self.charged <= self.real_seconds + CLOCK_SLACK
+        return least <= self.charged <= self.real_seconds + CLOCK_SLACK * (self.kills + 1)
 
 
 def _kept(before: Trial, now: Trial | None) -> bool:

@@ -8,7 +8,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from benchmarks.attack.items.registry import Answer, error_of, item, program, script
+from benchmarks.attack.items.registry import Answer, error_of, item, program, said, script
 from benchmarks.attack.processes import Ended, farthing, run
 
 TRAIN = """
@@ -109,6 +109,56 @@ def another_command(folder: Path) -> Answer:
     return Answer(
         not other and ended.status not in (0, None), f"status {ended.status}; it {'ran' if other else 'did not run'}"
     )
+
+
+REWRITTEN = """
+import sqlite3
+from contextlib import closing
+from farthing.errors import FarthingError
+from farthing.record.reader import read_study
+from farthing.record.storage import SQLiteLog
+with Study(space, "100 evaluations", policy="random", seed=0, storage="study.db") as study:
+    for _ in range(4):
+        study.tell(study.ask(), value=1.0)
+def opened(path):
+    said = []
+    for opener in (read_study, Study.resume):
+        try:
+            study = opener(path)
+            said.append(f"opened, {study.ledger.left('evaluations'):,.0f} of 100 left")
+        except FarthingError as error:
+            said.append("refused")
+        except Exception as error:
+            said.append(f"internal {type(error).__name__}")
+    return said
+"""
+
+
+@item("strangers", "charges cannot give back what was spent (remaining 1,000,000,096 of 100)")
+def refund(folder: Path) -> Answer:
+    code = """
+with closing(sqlite3.connect("study.db")) as connection:
+    events = connection.execute("SELECT kind, body FROM events ORDER BY number").fetchall()
+events.append(("charged", json.dumps({"charges": {"evaluation": {"evaluations": -1e9}}})))
+with closing(SQLiteLog("other.db")) as log:
+    log.append(*events)
+say(said=opened("other.db"))
+"""
+    found = said(ended := program(folder, REWRITTEN + code)).get("said", [error_of(ended)])
+    return Answer(set(found) == {"refused"}, "; ".join(sorted(set(found))))
+
+
+@item("strangers", "a schema that is not UTF-8 is refused, by an error of Farthing's own")
+def broken_schema(folder: Path) -> Answer:
+    code = """
+with closing(sqlite3.connect("study.db", isolation_level=None)) as connection:
+    connection.execute("PRAGMA writable_schema=ON")
+    row = "('view', CAST(x'FFFE' AS TEXT), 'more', 0, 'CREATE VIEW more AS SELECT 1')"
+    connection.execute(f"INSERT INTO sqlite_master VALUES {row}")
+say(said=opened("study.db"))
+"""
+    found = said(ended := program(folder, REWRITTEN + code)).get("said", [error_of(ended)])
+    return Answer(set(found) == {"refused"}, "; ".join(sorted(set(found))))
 
 
 # -- printing ----------------------------------------------------------------------------------------------------------
