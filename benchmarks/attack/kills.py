@@ -6,7 +6,8 @@ each kill, with the side log, and with a study that nobody killed.
 lost             an answer that was on disk before a kill is missing or different
 doubled          a trial has two final results
 invented         a result that no evaluation ever noted
-wrong ledgers    the number of evaluations is not that of the trials; or more seconds charged than passed, or far less
+wrong ledgers    the number of evaluations is not that of the trials; or more seconds were charged than passed
+undercharged     a study lost more than a second and a half per kill of what it really spent, the start of Python included
 other proposals  a configuration differs from that of the study that nobody killed
 left behind      a process lived on for more than three seconds after its run was killed
 not continued    a life that should have ended by itself failed
@@ -34,7 +35,9 @@ from benchmarks.attack.results import Result
 from farthing.record.reader import read_study
 from farthing.trial import Status, Trial
 
-OUTCOMES = ("lost", "doubled", "invented", "wrong ledgers", "other proposals", "left behind", "not continued")
+OUTCOMES = (
+    "lost", "doubled", "invented", "wrong ledgers", "undercharged", "other proposals", "left behind", "not continued",
+)  # fmt: skip
 ENDLESS = "100000 evaluations"
 MORE = 4  # evaluations that follow the last kill
 UNSAVED_SECONDS = 1.5  # that one kill may keep from being charged: the heartbeat's second, and slack for a busy machine
@@ -63,6 +66,7 @@ class Witness:
     seen: dict[int, Trial] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     real_seconds: float = 0.0
+    charged: float = 0.0
     kills: int = 0
 
     def look(self, path: Path) -> None:
@@ -105,11 +109,12 @@ class Witness:
 
     def _ledger_is_right(self, study: Any) -> bool:
         ledger = study.ledger
-        if ledger.total("evaluations") != len(study.trials) or ledger.running or ledger.committed:
-            return False
         self.charged = ledger.total("seconds")
-        least = self.real_seconds - UNSAVED_SECONDS * (self.kills + 1)
-        return least <= self.charged <= self.real_seconds + CLOCK_SLACK * (self.kills + 1)
+        lives = self.kills + 1
+        self.counts["undercharged"] += self.charged < self.real_seconds - UNSAVED_SECONDS * lives
+        is_empty = not ledger.running and not ledger.committed
+        in_time = self.charged <= self.real_seconds + CLOCK_SLACK * lives
+        return ledger.total("evaluations") == len(study.trials) and is_empty and in_time
 
 
 def _kept(before: Trial, now: Trial | None) -> bool:

@@ -32,8 +32,10 @@ what was known to be recorded before each kill, with the side log, and with a st
 
 - **Lost**: an answer that was on disk before a kill is missing or different afterwards. **Doubled**: a trial has two
   final results. **Invented**: a result that no evaluation noted.
-- **Wrong ledgers**: the number of evaluations is not that of the trials; or more seconds were charged than passed; or
-  far less.
+- **Wrong ledgers**: the number of evaluations is not that of the trials; or more seconds were charged than passed.
+  **Undercharged**: studies that lost more than a second and a half per kill of what they really spent. What they spent
+  includes the start of Python, and most of these lives are shorter than that: the section on preempted jobs below has
+  longer ones.
 - **Other proposals**: configurations that differ from those of the study that nobody killed.
 - **Left behind**: processes that lived on for more than {grace:g} seconds after their run was killed.
 - **Done again**: evaluations that had ended, but were not recorded when the kill came. They are lost work, not lost
