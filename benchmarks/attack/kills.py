@@ -7,7 +7,7 @@ lost             an answer that was on disk before a kill is missing or differen
 doubled          a trial has two final results
 invented         a result that no evaluation ever noted
 wrong ledgers    the number of evaluations is not that of the trials; or more seconds were charged than passed
-undercharged     a study lost more than a second and a half per kill of what it really spent, the start of Python included
+undercharged     a study lost more than 1.5 s per kill of what it really spent, the start of Python included
 other proposals  a configuration differs from that of the study that nobody killed
 left behind      a process lived on for more than three seconds after its run was killed
 not continued    a life that should have ended by itself failed

@@ -19,8 +19,10 @@ from typing import IO
 from uuid import uuid4
 
 from benchmarks.common.environments import ROOT, child_environment
+from benchmarks.common.kept_runs import CACHE
 
 MARK = "FARTHING_ATTACK"
+CONFIG = CACHE / "attack-config"  # where a user's key would be: attacks leave that of whoever runs them alone
 LOOK_SECONDS = 0.05
 
 
@@ -29,9 +31,9 @@ def new_mark() -> str:
 
 
 def environment(mark: str, **more: str) -> dict[str, str]:
-    """That of a child: marked, and able to import the benchmarks from any folder."""
+    """That of a child: marked, able to import the benchmarks from any folder, with a config folder of its own."""
     path = os.pathsep.join(part for part in (os.environ.get("PYTHONPATH"), str(ROOT)) if part)
-    return {**child_environment(), "PYTHONPATH": path, MARK: mark, **more}
+    return {**child_environment(), "PYTHONPATH": path, "XDG_CONFIG_HOME": str(CONFIG), MARK: mark, **more}
 
 
 def marked(mark: str) -> list[int]:

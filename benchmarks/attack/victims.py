@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -40,7 +41,11 @@ def main() -> None:
             child = born(json.loads(line))
             print(child, flush=True)
         else:
-            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            child = 0
+            print(status, flush=True)
+    if child:  # whoever attacks has gone: an endless study must not outlive it
+        os.kill(child, signal.SIGKILL)
 
 
 if __name__ == "__main__":
