@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 EXPERIMENTS := latency quality asks blackbox batches failures bapi bopt-synthetic bopt-curves bopt-toy levels \
-	extrapolation cost-models cost-transfer sklearn runner throughput
+	extrapolation cost-models cost-transfer sklearn runner throughput attack
 
 .PHONY: help demo test check format house clean $(addprefix bench-,$(EXPERIMENTS))
 
@@ -40,6 +40,7 @@ help:
 	@echo "  make bench-sklearn         FarthingSearchCV, compared with the searches of scikit-learn and Optuna"
 	@echo "  make bench-runner          how far budgets of seconds are overrun, compared with Optuna and FLAML; workers"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
+	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m farthing.problems.demo
@@ -81,6 +82,9 @@ bench-runner: .venv/demo.stamp
 
 bench-throughput: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.throughput $(if $(FOLDER),--folder $(FOLDER))
+
+bench-attack: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.attack
 
 clean:
 	rm -rf .venv .venvs
