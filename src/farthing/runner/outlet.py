@@ -47,8 +47,7 @@ class Outlet:
         self._waiting: deque[_Waiting] = deque()
         self._backlog = self._dropped = self._given = self._done = 0
         self._patience = ALL_WAITS
-        self._open = True
-        start_thread("farthing-output", self._write_all)
+        self._open, self._started = True, False
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +89,9 @@ class Outlet:
             self._changed.wait_for(lambda: self._done >= self._given, deadline - time.monotonic())
 
     def _put(self, text: str) -> None:
+        if not self._started:
+            self._started = True
+            start_thread("farthing-output", self._write_all)
         self._waiting.append(_Waiting(text, self._dropped))
         self._backlog, self._dropped, self._given = self._backlog + len(text), 0, self._given + 1
         self._changed.notify_all()
