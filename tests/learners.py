@@ -127,8 +127,9 @@ class Closing:
 
 
 def bodies(path: str | Path, *kinds: str) -> list[dict[str, Any]]:
-    """The stored events of some kinds, as they are in the file, each with its kind."""
-    with closing(sqlite3.connect(path)) as connection:
+    """The stored events of some kinds, as they are in the file, each with its kind; the file and its log stay as they
+    are."""
+    with closing(sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)) as connection:
         found = connection.execute("SELECT kind, body FROM events ORDER BY number").fetchall()
     return [{"kind": kind, **json.loads(body)} for kind, body in found if not kinds or kind in kinds]
 

@@ -40,7 +40,7 @@ SCRIPT = """
 
     KIND, PATH, BUDGET = sys.argv[1:]
     os.write(1, b"begins")
-    study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(seconds=float(BUDGET), usd=9, usd_per_hour=3600),
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(seconds=float(BUDGET), usd=900, usd_per_hour=3600),
                      policy=Slow(), seed=0, storage=PATH)
     study.run(objective, workers=2 if KIND == "workers" else 1, isolate=KIND == "workers", progress=False)
     """

@@ -131,7 +131,8 @@ def broken_pipe() -> tuple[int, list[int]]:
 
 def unread_pipe() -> tuple[int, list[int]]:
     reader, writer = os.pipe()
-    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)  # some fifty lines
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b"." * 3900)  # there is room for two lines more
     return writer, [reader]
 
 

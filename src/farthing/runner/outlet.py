@@ -20,7 +20,8 @@ from farthing.runner.background import start_thread
 
 ONE_WAIT = 0.05  # seconds for one text to be written: a pipe or terminal that is read takes microseconds
 ALL_WAITS = 0.2  # seconds of a whole run that are waited in vain: budgets are kept to half a second
-LAST_WAIT = 0.3  # seconds at the end, for what was not written yet
+LAST_WAIT = 0.3  # seconds at the end, for what was not written yet ...
+STILL_WAIT = 0.1  # ... but no longer than this while nothing is written
 LARGEST_BACKLOG = 2**20  # characters: ten thousand lines, for a terminal that is stopped for a while
 
 
@@ -47,8 +48,7 @@ class Outlet:
         self._waiting: deque[_Waiting] = deque()
         self._backlog = self._dropped = self._given = self._done = 0
         self._patience = ALL_WAITS
-        self._open = True
-        start_thread("farthing-output", self._write_all)
+        self._open, self._started = True, False
 
     def __enter__(self) -> Self:
         return self
@@ -87,9 +87,14 @@ class Outlet:
                 self._put("")
             self._open = False
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._done >= self._given, deadline - time.monotonic())
+            while self._done < self._given and (left := deadline - time.monotonic()) > 0.0:
+                if not self._changed.wait(min(left, STILL_WAIT)):
+                    return
 
     def _put(self, text: str) -> None:
+        if not self._started:
+            self._started = True
+            start_thread("farthing-output", self._write_all)
         self._waiting.append(_Waiting(text, self._dropped))
         self._backlog, self._dropped, self._given = self._backlog + len(text), 0, self._given + 1
         self._changed.notify_all()
