@@ -3,7 +3,7 @@
 `files/` holds studies as version 0.1.0 wrote them before events said by a value who ended a trial, with what that
 version showed of each: `told` (own loop, two trials running at the end), `run` (worker processes: failures, a trial
 that was killed at its limit), `steps` (bapi under a budget of seconds) and `paused` (bopt, own loop). Those named
-`schema1` are the last of schema version 1, before events had checksums: `rested` (bapi, paused trainings), and `unclean`
+`schema1` are the last of schema version 1, before events had checksums: `rested` (bapi, paused runs), and `unclean`
 (carbo) and `cut` (bopt), which a killed process left with all of their events in the log.
 """
 
