@@ -2,7 +2,9 @@
 
 `files/` holds studies as version 0.1.0 wrote them before events said by a value who ended a trial, with what that
 version showed of each: `told` (own loop, two trials running at the end), `run` (worker processes: failures, a trial
-that was killed at its limit), `steps` (bapi under a budget of seconds) and `paused` (bopt, own loop).
+that was killed at its limit), `steps` (bapi under a budget of seconds) and `paused` (bopt, own loop). Those named
+`schema1` are the last of schema version 1, before events had checksums: `rested` (bapi, paused runs), and `unclean`
+(carbo) and `cut` (bopt), which a killed process left with all of their events in the log.
 """
 
 from __future__ import annotations
@@ -12,20 +14,31 @@ import json
 from pathlib import Path
 
 import pytest
+from study_files import pragma
 
 import farthing as ft
 from farthing.record.reader import read_study
+from farthing.record.storage import SCHEMA_VERSION
 from farthing.trial import EndedBy
 
 FILES = Path(__file__).with_name("files")
-SEEN = json.loads((FILES / "seen-0.1.json").read_text())
-MORE = {"told": ft.Budget(cost=900.0), "run": "20s", "steps": "20s", "paused": ft.Budget(cost=60)}
+SEEN = {
+    f"{name}-{version}": seen
+    for version in ("0.1", "schema1")
+    for name, seen in json.loads((FILES / f"seen-{version}.json").read_text()).items()
+}
+MORE = {
+    "told-0.1": ft.Budget(cost=900.0), "run-0.1": "20s", "steps-0.1": "20s", "paused-0.1": ft.Budget(cost=60),
+    "rested-schema1": ft.Budget(cost=300), "unclean-schema1": ft.Budget(cost=300), "cut-schema1": ft.Budget(cost=300),
+}  # fmt: skip
 
 
 @pytest.fixture(params=sorted(SEEN))
 def old(request, tmp_path) -> tuple[str, Path]:
     path = tmp_path / "old.db"
-    path.write_bytes(gzip.decompress((FILES / f"{request.param}-0.1.db.gz").read_bytes()))
+    for suffix in ("", "-wal"):
+        if (stored := FILES / f"{request.param}.db{suffix}.gz").exists():
+            Path(f"{path}{suffix}").write_bytes(gzip.decompress(stored.read_bytes()))
     return request.param, path
 
 
@@ -45,6 +58,21 @@ def test_its_trials_and_its_ledger_are_what_they_were(old):
         assert study.ledger.accounts == SEEN[name]["accounts"]
         assert study.best.number == SEEN[name]["best"]
         assert study.notes == SEEN[name]["notes"]
+
+
+def test_looking_at_it_changes_nothing_and_what_is_written_migrates_it(old):
+    name, path = old
+    before = {entry.name: entry.read_bytes() for entry in path.parent.iterdir()}
+    assert len(read_study(path).trials) == len(SEEN[name]["trials"])
+    ft.Study.resume(path).close()
+    assert {entry.name: entry.read_bytes() for entry in path.parent.iterdir()} == before
+    with ft.Study.resume(path) as study:
+        study.note(mine=1)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert pragma(path, "user_version") == SCHEMA_VERSION
+    with ft.Study.resume(path) as study:
+        assert [shown(trial) for trial in study.trials] == SEEN[name]["trials"]
+        assert study.ledger.accounts == SEEN[name]["accounts"]
 
 
 def test_who_ended_a_trial_is_read_from_its_words(old):

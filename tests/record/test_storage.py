@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -237,3 +239,29 @@ def test_resuming_an_empty_file_says_that_there_is_no_study(tmp_path):
     with pytest.raises(StorageError, match=r"study\.db.*no study"):
         ft.Study.resume(path)
     assert path.stat().st_size == 0
+
+
+class TestEnds:
+    """A study that nobody closes is closed when it is let go, or when its process ends: no loss is suspected."""
+
+    @pytest.mark.parametrize("end", ["del study", "sys.exit(3)", "raise RuntimeError('mine')", "forked()"])
+    def test_a_file_that_was_not_closed_by_hand_is_closed(self, tmp_path, end):
+        path = tmp_path / "study.db"
+        script = f"""
+import os, sys
+import farthing as ft
+
+def forked():
+    if os.fork() == 0:
+        sys.exit(0)  # a copy of the study ends here, and must not close it for its parent
+    os.wait()
+    study.tell(study.ask(), value=2.0)
+
+study = ft.Study(ft.Space(x=ft.Real(0, 1)), "10 evaluations", policy="sobol", seed=0, storage=sys.argv[1])
+study.tell(study.ask(), value=1.0)
+{end}
+"""
+        subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, timeout=60)
+        assert [entry.name for entry in tmp_path.iterdir()] == ["study.db"]
+        with ft.Study.resume(path) as study:
+            assert study.trials[-1].status is ft.Status.COMPLETE

@@ -20,7 +20,8 @@ from farthing.checks import plain
 from farthing.history import Way
 from farthing.history.history import TrackedTrial
 from farthing.record import stored_checks as stored
-from farthing.record.state import Encoding, Event, State
+from farthing.record import stored_settings
+from farthing.record.state import CAN_GO_ON, Encoding, Event, State, check_stretch
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
@@ -50,25 +51,8 @@ class Opened(Event):
 
     @classmethod
     def read(cls, body: Json, encoding: Encoding | None = None) -> Self:
-        opened = cls(**{**body, "start": tuple(body["start"])})
-        opened._check_types()
-        return opened
-
-    def _check_types(self) -> None:
-        for name in ("space", "policy", "cost"):
-            stored.mapping(name, getattr(self, name))
-        if not isinstance(self.space.get("parameters"), list):
-            raise ValueError("the space has no list of parameters")
-        stored.text("the name of the policy", self.policy.get("name"))
-        for config in self.start:
-            stored.mapping("a config to start with", config)
-        stored.whole("seed", self.seed)
-        if not isinstance(self.maximize, bool):
-            raise ValueError(f"maximize is {self.maximize!r}")
-        if self.stop_at is not None:
-            stored.number("stop_at", self.stop_at)
-        if self.max_steps is not None:
-            stored.whole("max_steps", self.max_steps)
+        stored_settings.check(body)
+        return cls(**{**body, "start": tuple(body["start"])})
 
     def check(self, state: State) -> None:
         raise ValueError("a study is opened once")
@@ -149,15 +133,15 @@ class Asked(Event):
 
     def check(self, state: State) -> None:
         proposal = self.proposal
-        stored.whole("ask", self.ask)
+        stored.whole("ask", self.ask, most=state.history.asks)
         stored.whole("trial", proposal.trial, most=len(state.history.trials))
-        stored.whole("start_step", proposal.start_step)
-        stored.whole("until_step", proposal.until_step or 0)
         stored.amount("predicted_cost", proposal.predicted_cost)
         stored.text("reason", proposal.reason)
         stored.mapping("fits", proposal.fits)
         stored.amount("seconds", self.seconds)
+        stored.ledger(self.ledger)
         stored.charges(self.charges)
+        check_stretch(proposal, state)
 
     def applied(self, state: State) -> State:
         history, proposal = state.history, self.proposal
@@ -196,10 +180,6 @@ class Reported(Event):
     report: Report
     charges: Charges = field(default_factory=dict)
 
-    @property
-    def about(self) -> int:
-        return self.trial
-
     def body(self, encoding: Encoding) -> Json:
         report, turned = self.report, encoding.direction.turned
         return {
@@ -227,7 +207,8 @@ class Reported(Event):
         stored.amount("cost", report.cost)
         if report.train_value is not None:
             stored.number("train_value", report.train_value)
-        stored.mapping("attributes", report.attributes)
+        stored.switch("saved", report.saved)
+        stored.attributes(report.attributes)
         stored.charges(self.charges)
 
     def applied(self, state: State) -> State:
@@ -252,10 +233,6 @@ class Dropped(Event):
     trial: int
     kept_step: int = 0  # of the checkpoint
 
-    @property
-    def about(self) -> int:
-        return self.trial
-
     def body(self, encoding: Encoding) -> Json:
         return {"trial": self.trial, "kept_step": self.kept_step}
 
@@ -265,7 +242,10 @@ class Dropped(Event):
 
     def check(self, state: State) -> None:
         stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
-        stored.whole("kept_step", self.kept_step)
+        trial = state.history.trials[self.trial]
+        stored.whole("kept_step", self.kept_step, most=len(trial.curve))
+        if trial.status not in CAN_GO_ON:
+            raise ValueError(f"trial {self.trial} is {trial.status.value}, and was dropped")
 
     def applied(self, state: State) -> State:
         trial = replace(state.history.trials[self.trial], kept_step=self.kept_step, saved_step=self.kept_step)
@@ -281,10 +261,6 @@ class Ended(Event):
     trial: int
     outcome: Outcome
     charges: Charges = field(default_factory=dict)
-
-    @property
-    def about(self) -> int:
-        return self.trial
 
     def body(self, encoding: Encoding) -> Json:
         outcome = self.outcome
@@ -315,9 +291,13 @@ class Ended(Event):
             raise ValueError("a trial ended as running")
         if outcome.value is not None:
             stored.number("value", outcome.value)
+        running = state.history.running_trial(self.trial)
+        if outcome.status is Status.COMPLETE and outcome.value is None and not len(running.curve):
+            raise ValueError("a trial is complete without a value")
         stored.amount("cost", outcome.cost)
-        stored.text("error", outcome.error or "")
-        stored.mapping("attributes", outcome.attributes)
+        if outcome.error is not None:
+            stored.text("error", outcome.error)
+        stored.attributes(outcome.attributes)
         stored.charges(self.charges)
 
     def applied(self, state: State) -> State:
@@ -376,8 +356,8 @@ class Noted(Event):
         return cls(body["notes"])
 
     def check(self, state: State) -> None:
-        if not isinstance(self.notes, dict):
-            raise ValueError(f"notes is {self.notes!r}")
+        stored.mapping("notes", self.notes)
+        stored.plain("notes", self.notes)
 
     def applied(self, state: State) -> State:
         return replace(state, notes=self.notes)

@@ -18,7 +18,6 @@ from farthing.errors import StorageError
 
 OWNER_ONLY = 0o600  # a study holds what its user runs and finds: nobody else's to read
 COMPANIONS = ("-wal", "-shm", "-journal")  # of SQLite, next to the file
-JOURNAL_NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # the end of one that has SQLite delete a file
 
 KINDS = {
     stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
@@ -105,19 +104,6 @@ def require_writable(path: Path, name: str) -> None:
                 f"{name}: {file.name} has several names (hard links), and under another name its write-ahead log "
                 "would be missed; to go on with this study copy the file"
             )
-    if _ends_with(beside(path, "-journal"), JOURNAL_NAMES_A_FILE):
-        raise StorageError(
-            f"{name}: {path.name}-journal next to it would have another file deleted, which no Farthing study does"
-        )
-
-
-def _ends_with(path: Path, end: bytes) -> bool:
-    try:
-        with path.open("rb") as file:
-            file.seek(-len(end), os.SEEK_END)
-            return file.read() == end
-    except OSError:  # not there, or shorter
-        return False
 
 
 def make_private(path: Path, name: str) -> None:

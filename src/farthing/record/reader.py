@@ -50,8 +50,11 @@ def read_study(path: str | PathLike[str]) -> StudyFile:
     with closing(open_log(path)) as log:
         rows = list(log.read())
         settings = settings_in(rows, log.name)
-        space, left_out = _as_described(settings.space)
-        knowledge = CostKnowledge().with_stored(settings.cost)
+        try:
+            space, left_out = _as_described(settings.space)
+            knowledge = CostKnowledge().with_stored(settings.cost)
+        except Exception as error:  # whatever a file of unknown origin holds
+            raise StorageError(f"{path}: event 1 cannot be read ({error!r:.200})") from error
         record = Record.replayed(log, rows, settings, space, knowledge, elsewhere=runner is not None)
         left_out += tuple(name for key, name in FUNCTIONS.items() if settings.cost.get(key))
         return StudyFile(str(path), record, runner, left_out)

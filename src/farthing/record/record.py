@@ -8,6 +8,7 @@ what memory knows is always on disk; `replayed` is the same fold over the events
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ from farthing.direction import Direction
 from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
+from farthing.record import stored_checks as stored
+from farthing.record import stored_fits
 from farthing.record.events import Asked, Budgeted, Charged, Noted, Opened
 from farthing.record.heartbeat import Heartbeat
 from farthing.record.lock import exclusive
@@ -149,6 +152,8 @@ class Record:
             try:
                 event = read_event(kind, body, self._encoding)
                 event.check(self.state)
+                if isinstance(event, Asked):
+                    stored_fits.check(event.proposal.fits, self.settings.policy, len(self.space))
                 self.state = event.applied(self.state)
                 if event.about is not None:
                     last_of[event.about] = number
@@ -158,7 +163,20 @@ class Record:
                     "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
                     f"farthing.record.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
                 ) from error
+        self._require_finite_ledger()
         return last_of
+
+    def _require_finite_ledger(self) -> None:
+        """Each charge may be finite and their sum not."""
+        ledger = self.state.budgeted
+        if ledger is None:
+            return
+        try:
+            finite = all(math.isfinite(ledger.total(unit)) for unit in stored.UNITS) and math.isfinite(ledger.committed)
+        except OverflowError:
+            finite = False
+        if not finite:
+            raise StorageError(f"{self.log.name}: what was spent is beyond all numbers; it is not used")
 
     def before(self, trial: int) -> State:
         """What was known when a trial was first proposed: trials that ended later are running, as they were then.
@@ -192,7 +210,7 @@ def settings_in(rows: Rows, name: str) -> Opened:
     try:
         return Opened.read(json.loads(body))
     except Exception as error:  # whatever a file of unknown origin holds
-        raise StorageError(f"{name}: event 1 cannot be read ({error!r})") from error
+        raise StorageError(f"{name}: event 1 cannot be read ({_shortened(repr(error))})") from error
 
 
 def _shortened(text: str) -> str:

@@ -16,10 +16,14 @@ from farthing.direction import Direction
 from farthing.errors import StorageError
 from farthing.history import History
 from farthing.history.history import Trials
+from farthing.record import stored_checks as stored
 from farthing.space import Space
-from farthing.trial import EndedBy, Status
+from farthing.trial import EndedBy, Proposal, Status
 
 Json = dict[str, Any]
+
+# A trial that is running in the file may have been interrupted: the process that ran it had no time to say so.
+CAN_GO_ON = frozenset({Status.RUNNING, Status.PAUSED, Status.INTERRUPTED})
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class Event(ABC):
     @property
     def about(self) -> int | None:
         """The number of the trial that it happened to, if any."""
-        return None
+        number: int | None = getattr(self, "trial", None)
+        return number
 
     @abstractmethod
     def body(self, encoding: Encoding) -> Json:
@@ -101,6 +106,21 @@ class Event(ABC):
     @abstractmethod
     def applied(self, state: State) -> State:
         """The state after it."""
+
+
+def check_stretch(proposal: Proposal, state: State) -> None:
+    """A new trial begins at step 0; an earlier one goes on as it is, if it can, from a step that it has seen."""
+    if proposal.until_step is not None:
+        stored.whole("until_step", proposal.until_step, least=1, most=stored.MOST_STEPS)
+    if proposal.trial == len(state.history.trials):
+        stored.whole("start_step", proposal.start_step, most=0)
+        return
+    trial = state.history.trials[proposal.trial]
+    stored.whole("start_step", proposal.start_step, most=len(trial.curve))
+    if trial.status not in CAN_GO_ON:
+        raise ValueError(f"trial {trial.number} is {trial.status.value}, and was asked for again")
+    if state.space.key(proposal.config) != trial.key:
+        raise ValueError(f"trial {trial.number} was asked for with another config")
 
 
 def write_event(event: Event, encoding: Encoding) -> tuple[str, str]:

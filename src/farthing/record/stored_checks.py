@@ -14,6 +14,7 @@ from farthing.checks import shown
 
 UNITS = frozenset({*Budget.UNITS, "evaluations"})
 LARGEST = 2**53  # of a whole number: above it a float is not exact, and nothing that is counted comes near
+MOST_STEPS = 10**300  # who wants no limit of steps may say so in any way that a float can hold
 DEEPEST = 100  # of nested lists and objects: what objectives note is far flatter, and Python's own limit far away
 
 

@@ -40,7 +40,7 @@ class Writer:
         require_ordinary(path, name)
         require_writable(path, name)
         make_private(path, name)
-        self._identity, self._log_identity = FileStamp.of(path).identity, (0, 0)
+        self._held = [(str(path), _identity(str(path)))]  # files in use, and which they are
         opened_here(path)
         try:
             self._connection = self._open_patiently()
@@ -118,7 +118,8 @@ class Writer:
         if first:
             self._marked = True
             self._into_the_file()
-            self._log_identity = FileStamp.of(log_of(self.path)).identity
+            log = str(log_of(self.path))
+            self._held.append((log, _identity(log)))
 
     def _into_the_file(self) -> None:
         """Move what is in the log into the file, if that leaves room on the disk for what comes."""
@@ -129,12 +130,11 @@ class Writer:
 
     def _require_same_files(self) -> None:
         """What SQLite writes to a file that was deleted or replaced would be lost without a word."""
-        log = self._log_identity
-        for path, identity in ((self.path, self._identity), (log_of(self.path), log)):
-            if identity != (0, 0) and FileStamp.of(path).identity != identity:
+        for file, identity in self._held:
+            if _identity(file) != identity:
                 raise StorageError(
-                    f"{self.name}: {path.name} was deleted or replaced while it was in use, so nothing more is "
-                    f"written to it; the study in memory is whole up to event {self.last}"
+                    f"{self.name}: {os.path.basename(file)} was deleted or replaced while it was in use, so nothing "
+                    f"more is written to it; the study in memory is whole up to event {self.last}"
                 )
 
     def close(self) -> None:
@@ -173,6 +173,15 @@ def _reader_of(path: Path) -> AbstractContextManager[object]:
     except sqlite3.Error:
         return nullcontext()
     return closing(reader)
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    """Which file it is, None if there is none; looked at before every event, so it has to be quick."""
+    try:
+        found = os.lstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _end(rows: Sequence[ChainedRow], before: Writer) -> tuple[int, int]:

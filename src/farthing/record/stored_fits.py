@@ -1,0 +1,126 @@
+"""Checks of the hyperparameters that a policy stored with a proposal, from which its next fit starts.
+
+Policies use them as they are, so what a file of any origin holds must have the form that a fit would have left. Of a
+user's own policy only that policy knows the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from farthing.record import stored_checks as stored
+
+OUR_POLICIES = frozenset(
+    {"auto", "bapi", "bopt", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "random", "sobol"}
+)
+LARGEST_LOG = 50.0  # of a scale or a noise: searches end at 20, and exp() of it is far from what a float can hold
+LARGEST = 1e150  # of any other number: its square is finite
+PROCESSES = ("gp", "gp-lv", "gp-selected")  # of a choice between cost models
+TIME_PARAMETERS = 3  # of a kernel over time
+LARGEST_LOG_OF_TIME = 10.0  # searches end within it, and time is divided by its exp()
+
+
+def check(fits: Any, policy: Mapping[str, Any], parameters: int) -> None:
+    """A ValueError unless these are fits to a space of that many parameters."""
+    stored.mapping("fits", fits)
+    stored.plain("fits", fits)
+    if policy.get("name") in OUR_POLICIES:
+        for name, fit in fits.items():
+            _FORMS.get(name, _numbers)(f"fits of {name}", fit, parameters)
+
+
+def _numbers(name: str, given: Any, parameters: int) -> None:
+    """Any JSON whose numbers are finite."""
+    if isinstance(given, Mapping):
+        for item in given.values():
+            _numbers(name, item, parameters)
+    elif isinstance(given, list):
+        for item in given:
+            _numbers(name, item, parameters)
+    elif given is not None and not isinstance(given, str | bool):
+        _bounded(name, given, LARGEST)
+
+
+def _bounded(name: str, given: Any, most: float) -> None:
+    stored.number(name, given)
+    if not -most <= given <= most:
+        raise ValueError(f"{name} is {given!r}")
+
+
+def _logs(name: str, given: Any, length: int, most: float = LARGEST_LOG) -> None:
+    if not isinstance(given, list) or len(given) != length:
+        raise ValueError(f"{name} is not a list of {length} numbers")
+    for item in given:
+        _bounded(name, item, most)
+
+
+def _process(name: str, given: Any, parameters: int) -> None:
+    """A Gaussian process."""
+    stored.mapping(name, given)
+    _logs(name, given["log_scales"], parameters)
+    _bounded(name, given["log_noise"], LARGEST_LOG)
+    stored.whole(name, given["cold_at"])
+
+
+def _curves(name: str, given: Any, parameters: int) -> None:
+    """A process over configurations and time."""
+    _process(name, given, parameters)
+    stored.text(name, given["kernel"])
+    _logs(name, given["time"], TIME_PARAMETERS, LARGEST_LOG_OF_TIME)
+
+
+def _levels(name: str, given: Any, parameters: int) -> None:
+    """Two fidelities."""
+    stored.mapping(name, given)
+    for part in ("low", "bias"):
+        _process(name, given[part], parameters)
+    for part in ("mean", "variance", "rho"):
+        _bounded(name, given[part], LARGEST)
+    stored.amount(name, given["variance"])
+    for part in ("kind", "kernel"):
+        stored.text(name, given[part])
+    bounds = given["bounds"]
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise ValueError(f"{name} has no two bounds")
+    for bound in bounds:
+        if bound is not None:
+            _bounded(name, bound, LARGEST)
+
+
+def _choice(name: str, given: Any, parameters: int) -> None:
+    """A choice between cost models."""
+    stored.mapping(name, given)
+    _numbers(name, given, parameters)
+    for part in ("n", "contest_at"):
+        stored.whole(name, given[part])
+    if given["leader"] not in (None, *PROCESSES):
+        raise ValueError(f"{name} has the leader {given['leader']!r:.100}")
+    for part in ("scores", "weights"):
+        stored.mapping(name, given.get(part, {}))
+        for score in given.get(part, {}).values():
+            stored.number(name, score)
+    stored.mapping(name, given["processes"])
+    stored.only(name, given["processes"], PROCESSES)
+    for process, fit in given["processes"].items():
+        stored.mapping(name, fit)
+        stored.whole(name, fit["at"])
+        _process(name, fit["hyperparameters"], _selected(name, process, fit["selected"], parameters))
+
+
+def _selected(name: str, process: str, given: Any, parameters: int) -> int:
+    """How many parameters a cost process has: all of them, or those that were selected."""
+    if (given is None) == (process == "gp-selected"):
+        raise ValueError(f"{name} has no parameters selected for {process!r}")
+    if given is None:
+        return parameters
+    if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= parameters:
+        raise ValueError(f"{name} selects {given!r:.100}")
+    for parameter in given:
+        stored.whole(name, parameter, most=parameters - 1)
+    return len(given)
+
+
+_FORMS: Mapping[str, Callable[[str, Any, int], None]] = {
+    "value": _process, "success": _process, "cost": _choice, "step_cost": _choice, "bapi": _curves, "bopt": _levels,
+}  # fmt: skip
