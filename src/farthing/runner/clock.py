@@ -12,7 +12,9 @@ from collections.abc import Collection
 from farthing.budget import Budget, Charges
 from farthing.session import Session
 
-THINKING_SHARE = 0.25  # of the time left, for one ask: a study of thousands of trials then still evaluates some more
+# Of the time left, for one choice. With 1,000 trials known and 5 seconds left, a twentieth found less where evaluations
+# take 0.3 seconds, all of it where they take 0.02, and a quarter nearly as much as the better of these two in both.
+THINKING_SHARE = 0.25
 
 
 def is_timed(budget: Budget) -> bool:
