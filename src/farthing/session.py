@@ -125,13 +125,13 @@ class Session:
         return [_once_more(trial) for trial in self.history.cut_short[:n]]
 
     def _decide_late(self, seconds: float) -> None:
-        """Decide what becomes of trials that were cut short right after a step, before that was decided."""
-        for trial in self.history.cut_short:
-            if not trial.undecided:
-                continue
+        """Decide what becomes of trials that were cut short right after a step, before that was decided; all of them
+        in so many seconds."""
+        undecided = [trial for trial in self.history.cut_short if trial.undecided]
+        for trial in undecided:
             then = replace(trial, status=Status.RUNNING, error=None, ended_by=None, kept_step=len(trial.curve))
             ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
-            outcome = self._after_step(self.history.with_trial(then), ledger, then, seconds)
+            outcome = self._after_step(self.history.with_trial(then), ledger, then, seconds / len(undecided))
             still_over = trial.status is Status.PAUSED and outcome.ended_by in ENDS_OF_STUDY
             if outcome.status is not Status.RUNNING and not still_over:
                 asked = Asked(self.history.asks - 1, _once_more(trial), self.ledger.as_json())

@@ -13,20 +13,22 @@ import pytest
 import farthing as ft
 from farthing.budget import Ledger
 from farthing.history import History, Way
+from farthing.history.ways import MOST_FEW
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import EI, policy_of, rows_of
+from farthing.policies import BAPI, EI, policy_of, rows_of
 from farthing.policies import thinking as thinking_module
+from farthing.policies.bapi.curves import TrainingCurves
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import linear_cost_model
 from farthing.policies.fits import FittedModels
 from farthing.policies.sampling import NO_TIME
 from farthing.policies.thinking import Thinking, seconds_of, way_within
-from farthing.record.events import Asked
+from farthing.record.events import Asked, Reported
 from farthing.record.record import Record
-from farthing.trial import Decision, Outcome, Status
-from histories import asked, ended
-from learners import learner
+from farthing.trial import Decision, Outcome, Report, Status
+from histories import after, asked, ended
+from learners import LINE, STEPS, learner, steps_from
 
 TAKES = {Way.FULL: 8.0, Way.KEPT: 1.0, Way.FEW: 0.1, Way.NONE: 0.0}
 CUBE = ft.Space({name: ft.Real(0, 1) for name in "abcd"})
@@ -231,6 +233,53 @@ class TestSession:
             space, replace(history, way=Way.NONE), study.ledger, trial, np.random.default_rng(0)
         )  # fmt: skip
         assert decided is Decision.CONTINUE
+
+
+@pytest.fixture(scope="module", params=["bapi", "bopt"])
+def training(request) -> ft.Study:
+    """A study in the middle of its trainings, some of them paused."""
+    study = ft.Study(LINE, ft.Budget(cost=60.0), policy=request.param, seed=0, max_steps=STEPS)
+    while study.ledger.fraction < 0.5:
+        proposal, decision = study.ask(), Decision.CONTINUE
+        for report in steps_from(proposal.config, proposal.start_step):
+            decision = study.report(proposal, report["value"], cost=report["cost"])
+            if decision is not Decision.CONTINUE:
+                break
+    return study
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored fits", "no fits"])
+@pytest.mark.parametrize("way", [Way.KEPT, Way.FEW, Way.NONE])
+def test_trainings_go_on_in_every_way(training, way, stored):
+    """New ones or paused ones, the same each time; with kept hyperparameters where there are any."""
+    history, policy = training._history, training.policy
+    assert history.count(Status.PAUSED) > 0
+    seen = replace(history, way=way, fits=history.fits if stored else {})
+    first, again = (policy.propose(LINE, seen, training.ledger, 3, np.random.default_rng(5)) for _ in range(2))
+    assert first == again
+    assert len({proposal.trial for proposal in first}) == 3
+    assert all(p.trial >= len(history.trials) or history.trials[p.trial].status is Status.PAUSED for p in first)
+    found = {
+        proposal.fits[policy.name] == history.fits[policy.name] for proposal in first if policy.name in proposal.fits
+    }
+    assert found <= {stored}
+
+
+def test_a_training_is_judged_by_its_own_curve_among_few():
+    """The worst of 200 trainings is running: it is not among the best, and yet the model must know it."""
+    space, rng = ft.Space(x=ft.Real(0, 1)), np.random.default_rng(0)
+    history = replace(History(0), max_steps=6)
+    for number, x in enumerate(rng.random(200)):
+        history = asked(history, space, {"x": float(x)})
+        worst = number == 57
+        for step in (1, 2, 3):
+            history = after(history, space, Reported(number, Report(10.0 * worst + x + 1.0 / step, 1.0)))
+        if not worst:
+            history = ended(history, space, number, Outcome(Status.PAUSED))
+    curves = TrainingCurves.of(BAPI(), space, replace(history, way=Way.FEW), np.random.default_rng(0))
+    assert curves is not None
+    assert len(curves.model.plain.y) <= MOST_FEW
+    assert history.trials[57].unit[0] in curves.model.plain.X[:, 0]
 
 
 def test_a_run_without_a_timed_budget_thinks_in_full():

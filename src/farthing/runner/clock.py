@@ -17,7 +17,9 @@ from farthing.budget import Budget, Charges
 from farthing.record.state import State
 from farthing.session import Session
 
-THINKING_SHARE = 0.25  # of the time left, for one ask: a study of thousands of trials then still evaluates some more
+# Of the time left, for one choice. With 1,000 trials known and 5 seconds left, a twentieth found less where evaluations
+# take 0.3 seconds, all of it where they take 0.02, and a quarter nearly as much as the better of these two in both.
+THINKING_SHARE = 0.25
 
 _began: ContextVar[float | None] = ContextVar("farthing_began", default=None)
 

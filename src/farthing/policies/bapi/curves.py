@@ -24,6 +24,7 @@ from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.curves.unconstrained import Hyperparameters
 from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Warp
+from farthing.trial import Status
 
 CurvePoints: TypeAlias = Literal["variance", "last"]
 
@@ -103,7 +104,9 @@ def _fitted(
     if nothing is to be fitted again."""
     way, stored, groups = history.way, history.fits.get("bapi"), space.groups
     warm, t_max = Hyperparameters.from_json(stored) if stored else None, float(history.max_steps or 0)
-    X, t, y = _data(options, space, way.of(trained, ends, MOST_FEW // POINTS), t_max, warm)
+    running = [trial.status is Status.RUNNING for trial in trained]  # what becomes of these is decided by their curves
+    known = way.of(trained, np.where(running, -np.inf, ends), MOST_FEW // POINTS)
+    X, t, y = _data(options, space, known, t_max, warm)
     if way.refits:
         return monotone.fit(
             X, t, warp(y), groups, t_max=t_max, kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone
