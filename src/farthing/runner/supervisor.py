@@ -174,14 +174,16 @@ class Supervisor:
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._poll.register(self._wakeup, select.POLLIN)
+        self._patience: float | None = RUN_POLL * 1000
         with suppress(AttributeError, OSError):  # this system or this container does not offer it
             self._poll.register(os.pidfd_open(run), select.POLLIN)
+            self._patience = None
 
     def serve(self) -> None:
         """Until the run is gone, or needs no more workers."""
         with suppress(EOFError, OSError):
             while os.getppid() == self._run:
-                ready = [file for file, _ in self._poll.poll(RUN_POLL * 1000)]
+                ready = [file for file, _ in self._poll.poll(self._patience)]
                 if self._wakeup in ready:
                     self._see_ends()
                 if self._control.fileno() in ready:
