@@ -5,21 +5,24 @@ supervisor does, by the end of its socket or of the run's process, and kills eve
 what a worker that died leaves behind, and ends that too. A worker that ended keeps its number until the run has taken
 note of it.
 
-It is run as a file, by a Python without site packages, so that it starts in milliseconds. So it imports nothing of the
-package. What it knows of processes is here, and process_tree.py uses it too.
+It is run as a file, by a Python without site packages, so that it starts in ten milliseconds. So it imports nothing of
+the package, and of `signal` and `socket` only the parts written in C: the rest would take as long again. What it knows
+of processes is here, and process_tree.py uses it too.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # nobody has written down its types
+import _socket as socket
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+
+TYPE_CHECKING = False  # as in `typing`, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PROC = "/proc"
 STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
@@ -27,6 +30,7 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 ROUNDS = 100  # of stopping what a process starts while we list its descendants: two are enough unless it forks wildly
 
 RECORD = struct.Struct("=3i")  # what a run and its supervisor say to each other: what, and two numbers
+FILE = struct.Struct("i")  # a file descriptor that comes along
 START, FORGET = 1, 2  # the run: start a worker (its channel comes along); forget the worker of that number
 STARTED, REFUSED, ENDED = 3, 4, 5  # the supervisor: its number; the errno; its number and exit code
 
@@ -35,6 +39,19 @@ DYING_SECONDS = 5.0  # that killed processes may take to end before the supervis
 DYING_POLL = 0.005  # seconds between checks that they have
 HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
 RESET = (signal.SIGPIPE, signal.SIGXFSZ)  # that Python ignores, and other programs should not
+
+
+class suppress:  # as in contextlib, which takes long to import
+    """Goes on after a block that raised one of these errors."""
+
+    def __init__(self, *errors: type[BaseException]) -> None:
+        self._errors = errors
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, self._errors)
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -191,12 +208,13 @@ class Supervisor:
         self._end_all()
 
     def _answer(self) -> None:
-        record, channels, _, _ = socket.recv_fds(self._control, RECORD.size, 1)
+        record, ancillary, _, _ = self._control.recvmsg(RECORD.size, socket.CMSG_LEN(FILE.size))
         if len(record) < RECORD.size:
             raise EOFError
         what, pid, _ = RECORD.unpack(record)
         if what == START:
-            self._start(channels[0])
+            (_, _, file), *_ = ancillary
+            self._start(*FILE.unpack(file[: FILE.size]))
         elif pid in self._ended:
             self._ended.remove(pid)
             _take_note(pid)
