@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -75,10 +76,13 @@ def cut_text(text: str, most: int = ERROR_TEXT) -> str:
 
 
 def warn(text: str) -> None:
-    """Say something that users should know, as a Python warning. Where warnings are errors it is logged instead: what
-    a study has to do must not end in the middle."""
+    """Say something that users should know, as a Python warning at the line that called this package. Where warnings
+    are errors it is logged instead: what a study has to do must not end in the middle."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("farthing."):
+        level, frame = level + 1, frame.f_back
     try:
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        warnings.warn(text, RuntimeWarning, stacklevel=level)
     except Warning:
         logger.warning(text)
 
