@@ -10,6 +10,7 @@ import math
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 logger = logging.getLogger("farthing")
@@ -30,9 +31,7 @@ def shown(given: object) -> str:
     >>> len(shown(list(range(1000)))), shown(10**5000)
     (203, 'a whole number of about 5001 digits')
     """
-    if isinstance(given, str | bytes | bytearray):
-        given = given[: SHOWN + 1]
-    text = _described(given)
+    text = _described(given[: SHOWN + 1] if type(given) in (str, bytes, bytearray) else given)  # type: ignore[index]
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
@@ -196,13 +195,16 @@ class _Plain:
             return {self.key(key): self.of(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.of(item) for item in value]
-        if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        if hasattr(value, "tolist") and not isinstance(value, type):  # NumPy scalars and arrays
             return self.of(value.tolist())
         return self._text(_described(value))
 
     def _refuse_large(self, value: Any) -> None:
         """Before anything is made of what is too large anyway: an array, a tensor, any container."""
-        counts = [getattr(value, "size", 0), getattr(value, "numel", int)(), getattr(value, "__len__", int)()]
+        counts: list[object] = []
+        for count in (lambda: value.size, lambda: value.numel(), lambda: len(value)):
+            with suppress(Exception):
+                counts.append(count())
         if any(isinstance(count, int) and count > self._left for count in counts):
             raise _TooLarge
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found]  # nobody has written down its types
 import _socket as socket
+import errno
 import os
 import select
 import struct
@@ -228,6 +229,8 @@ class Supervisor:
             )  # fmt: skip
         except OSError as error:
             self._say(REFUSED, error.errno or 0)
+        except NotImplementedError:  # this system cannot begin a session that way
+            self._say(REFUSED, errno.ENOSYS)
         else:
             self._running.add(pid)
             self._say(STARTED, pid)
