@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from farthing.errors import MeterUnavailable
-from farthing.runner.process_tree import kill_tree, require_process_usage, tree_usage, tree_usages
+from farthing.runner.process_tree import require_process_usage, tree_usage, tree_usages
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads the files of Linux")
 
@@ -118,57 +116,6 @@ class TestRealProcesses:
         found = tree_usages([here.pid, gone.pid])
         assert found[gone.pid] is None
         assert found[here.pid] is not None
-
-
-FORKING = """
-import ctypes, os, time
-ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # adopts orphans
-if os.fork() == 0:
-    while True:  # always somebody else: each leaves the session, and forks before it ends
-        os.setsid() if os.getpid() != os.getsid(0) else None
-        if os.fork():
-            os._exit(0)
-print("ready", flush=True)
-while True:
-    try:
-        os.waitpid(-1, 0)
-    except ChildProcessError:
-        time.sleep(0.01)
-"""
-
-
-@linux
-def test_a_tree_that_goes_on_forking_in_new_sessions_is_killed_completely():
-    mark = f"FORKING_{os.getpid()}"
-    leader = subprocess.Popen(
-        [sys.executable, "-c", FORKING], env={**os.environ, mark: "1"}, stdout=subprocess.PIPE, start_new_session=True
-    )
-
-    def left() -> set[int]:
-        found = set()
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                if f"{mark}=1".encode() in (process / "environ").read_bytes():
-                    found.add(int(process.name))
-        return found
-
-    try:
-        assert leader.stdout.readline() == b"ready\n"
-        time.sleep(0.2)
-        assert left() - {leader.pid}, "it forks"
-        kill_tree(leader.pid)
-        leader.wait(30.0)
-        for _ in range(300):
-            if not left():
-                break
-            time.sleep(0.1)
-        assert left() == set()
-    finally:
-        leader.stdout.close()
-        for _ in range(100):
-            for pid in left():
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
 
 
 def fake(folder: Path, *processes: tuple[int, str, int, int]) -> Path:

@@ -23,7 +23,7 @@ import time
 
 TYPE_CHECKING = False  # as in `typing`, which takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PROC = "/proc"
 STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
@@ -84,19 +84,21 @@ def stat_line(path: str) -> bytes:
     return line[line.rindex(b")") + 2 :]
 
 
-def stat_lines(proc: str = PROC) -> dict[int, bytes]:
-    """The line of every process; empty where there is no /proc."""
+def each_stat_line(proc: str = PROC) -> Iterator[tuple[int, bytes]]:
+    """The line of every process, read one by one; none where there is no /proc. The newest mostly come first: one that
+    forks and ends all the time is there only for a moment."""
     try:
         names = os.listdir(proc)
     except OSError:
-        return {}
-    lines = {int(name): stat_line(f"{proc}/{name}/stat") for name in names if name.isdecimal()}
-    return {pid: line for pid, line in lines.items() if line}
+        return
+    for name in reversed(names):
+        if name.isdecimal() and (line := stat_line(f"{proc}/{name}/stat")):
+            yield int(name), line
 
 
 def process_rows() -> dict[int, Row]:
     """All processes, by their number."""
-    return {pid: Row(line) for pid, line in stat_lines().items()}
+    return {pid: Row(line) for pid, line in each_stat_line()}
 
 
 def tree_of(pid: int, children: dict[int, list[int]]) -> list[int]:
@@ -128,11 +130,11 @@ def kill_tree(leader: int, descendants: Callable[[int], list[int]] = living_desc
     found: list[int] = []
     for _ in range(ROUNDS):
         new = [pid for pid in descendants(leader) if pid not in found]
-        if not new:
-            break
         for pid in new:
             _send(pid, signal.SIGSTOP)
         found += new
+        if not new:
+            break
     for pid in found:
         _send(pid, signal.SIGKILL)
     with suppress(OSError):
@@ -253,8 +255,10 @@ class Supervisor:
         self._end_strays()
 
     def _end_strays(self) -> None:
-        """Children that are no workers are what dead workers left: workers that live adopt their own."""
-        for pid, row in process_rows().items():
+        """Children that are no workers are what dead workers left: workers that live adopt their own. One that forks
+        and ends before it is stopped leaves us its child, and its end brings us here again."""
+        for pid, line in each_stat_line():
+            row = Row(line)
             if row.parent != os.getpid() or pid in self._running or pid in self._ended:
                 continue
             if row.is_dead:
