@@ -38,8 +38,6 @@ STARTED, REFUSED, ENDED = 3, 4, 5  # the supervisor: its number; the errno; its 
 RUN_POLL = 0.25  # seconds between checks that the run is there, where the system does not notify us
 DYING_SECONDS = 5.0  # that killed processes may take to end before the supervisor leaves them to the system
 DYING_POLL = 0.005  # seconds between checks that they have
-HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
-RESET = (signal.SIGPIPE, signal.SIGXFSZ)  # that Python ignores, and other programs should not
 
 
 class suppress:  # as in contextlib, which takes long to import
@@ -284,9 +282,11 @@ class Supervisor:
 
 def main(control: int, run: int, command: list[str]) -> None:
     """Supervise, given the number of the socket to the run, the process of the run, and how to start a worker."""
-    reset = [number for number in HEARD if signal.signal(number, signal.SIG_IGN) is not signal.SIG_IGN]
+    heard = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
+    reset = [number for number in heard if signal.signal(number, signal.SIG_IGN) != signal.SIG_IGN]
+    ignored_by_python = (signal.SIGPIPE, signal.SIGXFSZ)
     os.set_inheritable(control, False)
-    Supervisor(socket.socket(fileno=control), run, command, [*reset, *RESET]).serve()
+    Supervisor(socket.socket(fileno=control), run, command, [*reset, *ignored_by_python]).serve()
 
 
 if __name__ == "__main__":
