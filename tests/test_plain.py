@@ -51,6 +51,12 @@ class TestSize:
             stored_attributes({"a": "x" * 2000, "b": 1})
 
 
+@pytest.mark.parametrize("value", [dict, np.float64, len, {1, 2}, np.arange(3), b"abc"], ids=str)
+def test_what_has_no_json_form_is_its_repr_or_its_list(value):
+    expected = value.tolist() if isinstance(value, np.ndarray) else repr(value)
+    assert kept_attributes({"value": value}) == {"value": expected}
+
+
 def test_what_was_kept_is_kept_as_it_is():
     given = {"a": [1, 2.5, None, True, "\u00e9"], "b": {"c": {"d": []}}, "e": float("inf")}
     assert kept_attributes(given) == kept_attributes(kept_attributes(given)) == given

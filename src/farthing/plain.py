@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import logging
 import math
+import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 logger = logging.getLogger("farthing")
@@ -29,9 +31,7 @@ def shown(given: object) -> str:
     >>> len(shown(list(range(1000)))), shown(10**5000)
     (203, 'a whole number of about 5001 digits')
     """
-    if isinstance(given, str | bytes | bytearray):
-        given = given[: SHOWN + 1]
-    text = _described(given)
+    text = _described(given[: SHOWN + 1] if type(given) in (str, bytes, bytearray) else given)  # type: ignore[index]
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
@@ -75,10 +75,13 @@ def cut_text(text: str, most: int = ERROR_TEXT) -> str:
 
 
 def warn(text: str) -> None:
-    """Say something that users should know, as a Python warning. Where warnings are errors it is logged instead: what
-    a study has to do must not end in the middle."""
+    """Say something that users should know, as a Python warning at the line that called this package. Where warnings
+    are errors it is logged instead: what a study has to do must not end in the middle."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("farthing."):
+        level, frame = level + 1, frame.f_back
     try:
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        warnings.warn(text, RuntimeWarning, stacklevel=level)
     except Warning:
         logger.warning(text)
 
@@ -192,13 +195,16 @@ class _Plain:
             return {self.key(key): self.of(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.of(item) for item in value]
-        if hasattr(value, "tolist"):  # NumPy scalars and arrays
+        if hasattr(value, "tolist") and not isinstance(value, type):  # NumPy scalars and arrays
             return self.of(value.tolist())
         return self._text(_described(value))
 
     def _refuse_large(self, value: Any) -> None:
         """Before anything is made of what is too large anyway: an array, a tensor, any container."""
-        counts = [getattr(value, "size", 0), getattr(value, "numel", int)(), getattr(value, "__len__", int)()]
+        counts: list[object] = []
+        for count in (lambda: value.size, lambda: value.numel(), lambda: len(value)):
+            with suppress(Exception):
+                counts.append(count())
         if any(isinstance(count, int) and count > self._left for count in counts):
             raise _TooLarge
 

@@ -251,7 +251,7 @@ class Study:
 
         workers        number of evaluations that run in parallel
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
-                       money is limited and the objective can be sent to another process
+                       money is limited, and refuses an objective that cannot be sent to another process
         trial_seconds  the longest a trial may take; then it is killed
         trial_memory   the most memory a trial may hold ("2GB"); then it is killed
         paused_limit   the number of paused learners that may stay alive; beyond that limit the worst one is closed, and

@@ -146,6 +146,43 @@ def test_a_daemon_ends_with_the_evaluation_that_started_it(noted, end):
         assert study.trials[1].value == 1.0, "it ended before the next evaluation began, not with the run"
 
 
+@pytest.mark.parametrize("end", ["limit", "death"])
+def test_so_does_one_that_goes_on_forking_in_new_sessions(monkeypatch, tmp_path, end):
+    """It is never the same process for longer than a moment."""
+    mark = f"FORKING_{os.getpid()}_{end}"
+    monkeypatch.setenv(mark, "1")
+    stop = tmp_path / "stop"
+
+    def objective(config: dict[str, Any]) -> float:
+        if os.fork() == 0:
+            while not stop.exists():
+                with suppress(OSError):  # it leads one already
+                    os.setsid()
+                if os.fork():
+                    os._exit(0)
+            os._exit(0)
+        time.sleep(0.3)
+        if end == "death":
+            os._exit(1)
+        time.sleep(STAYS)
+        return 1.0
+
+    def are_there() -> bool:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if process.name != str(os.getpid()) and f"{mark}=1".encode() in (process / "environ").read_bytes():
+                    return True
+        return False
+
+    study = ft.Study(LINE, "1 evaluation", policy="random", seed=0)
+    try:
+        study.run(objective, isolate=True, trial_seconds=1.0 if end == "limit" else 60.0, progress=False)
+        time.sleep(1.0)
+        assert not any(are_there() for _ in range(20))
+    finally:
+        stop.touch()
+
+
 def test_a_supervisor_that_dies_is_replaced_and_that_is_said():
     def supervisors() -> list[int]:
         found = []

@@ -24,7 +24,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.history import History
 from farthing.policies.sampling import Random
-from farthing.runner import worker_process
+from farthing.runner import supervisor_process, worker_process
 from learners import LINE, STEPS, Alternating, Halving, curve_of, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
@@ -598,6 +598,47 @@ class TestProcesses:
         study = run(objective, "2 evaluations")
         assert time.perf_counter() - began < HANGS
         assert [trial.error for trial in study.trials] == ["the objective died of SIGSEGV"] * 2
+
+    def test_a_fork_of_the_run_does_not_hold_up_its_end(self):
+        """It holds copies of all sockets open."""
+        forked = []
+
+        def fork(study: ft.Study, trial: ft.Trial) -> None:
+            forked.append(os.fork())
+            if forked[-1] == 0:
+                time.sleep(HANGS)
+                os._exit(0)
+
+        began = time.perf_counter()
+        try:
+            assert statuses(run(lambda config: 1.0, "1 evaluation", callbacks=[fork])) == ["complete"]
+            assert time.perf_counter() - began < supervisor_process.CLOSING_SECONDS
+        finally:
+            for pid in forked:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot adopt orphans")
+    def test_children_that_an_objective_keeps_stay_and_what_nobody_waits_for_does_not_pile_up(self, tmp_path):
+        """A pool of its own serves several evaluations. A worker with many processes that ended is replaced."""
+        kept = tmp_path / "kept"
+
+        def objective(config: dict[str, Any]) -> dict[str, Any]:
+            if not kept.exists():
+                child = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({HANGS})"])
+                kept.write_text(str(child.pid))
+            for _ in range(30):
+                subprocess.run(["sh", "-c", "sleep 0 &"], check=True)
+            time.sleep(0.3)
+            state = (PROC / kept.read_text() / "stat").exists()
+            return {"value": 1.0, "pid": os.getpid(), "is_there": state}
+
+        study = run(objective, "6 evaluations")
+        assert statuses(study) == ["complete"] * 6
+        first = [t for t in study.trials if t.attributes["pid"] == study.trials[0].attributes["pid"]]
+        assert len(first) >= 2
+        assert all(trial.attributes["is_there"] for trial in first)
+        assert len({trial.attributes["pid"] for trial in study.trials}) > 1
 
     def test_no_files_stay_open(self):
         """Each run has processes that are reused, that fail, that die, that are killed and that are never used: so a

@@ -31,7 +31,7 @@ class Orphans:
         """End daemons. True if there are many children that ended: perhaps nobody will ever wait for them."""
         if not has_children() or time.monotonic() < self._next_look:
             return False
-        began = time.monotonic()
+        began = time.thread_time()
         rows, me = process_rows(), os.getpid()
         mine = {pid: row for pid, row in rows.items() if row.parent == me}
         for pid, row in mine.items():
@@ -43,7 +43,7 @@ class Orphans:
                     os.kill(pid, signal.SIGKILL)  # it may lead no group
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)  # one that was just killed is taken note of at the next look
-        self._next_look = time.monotonic() + (time.monotonic() - began) / SHARE
+        self._next_look = time.monotonic() + (time.thread_time() - began) / SHARE
         return sum(row.is_dead for row in mine.values()) > MOST_DEAD
 
 

@@ -77,7 +77,7 @@ class ProcessPool:
                 self._failed.note_error(error)
 
     def _supervised(self) -> SupervisorProcess:
-        """The supervisor; another if it died, which nobody but a user or the system does to it."""
+        """The supervisor, or another one if it died."""
         if self._supervisor is not None and self._supervisor.is_gone:
             self._supervisor.close()
             self._supervisor = None

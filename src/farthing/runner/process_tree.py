@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from farthing.errors import MeterUnavailable
 from farthing.runner import supervisor
-from farthing.runner.supervisor import living_descendants, stat_lines, tree_of
+from farthing.runner.supervisor import each_stat_line, living_descendants, tree_of
 
 PROC = Path("/proc")
 
@@ -148,7 +148,7 @@ class _ProcTable:
     """From /proc/PID/stat, see proc(5), from field 3 on."""
 
     def __init__(self, proc: Path) -> None:
-        self._lines = stat_lines(str(proc))
+        self._lines = dict(each_stat_line(str(proc)))
         self._is_real = proc == PROC
         self.parents = {pid: int(line.split(None, 2)[1]) for pid, line in self._lines.items()}
 

@@ -5,21 +5,25 @@ supervisor does, by the end of its socket or of the run's process, and kills eve
 what a worker that died leaves behind, and ends that too. A worker that ended keeps its number until the run has taken
 note of it.
 
-It is run as a file, by a Python without site packages, so that it starts in milliseconds. So it imports nothing of the
-package. What it knows of processes is here, and process_tree.py uses it too.
+It is run as a file, by a Python without site packages, so that it starts in ten milliseconds. So it imports nothing of
+the package, and of `signal` and `socket` only the parts written in C: the rest would take as long again. What it knows
+of processes is here, and process_tree.py uses it too.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # nobody has written down its types
+import _socket as socket
+import errno
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+
+TYPE_CHECKING = False  # as in `typing`, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 PROC = "/proc"
 STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
@@ -27,14 +31,26 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 ROUNDS = 100  # of stopping what a process starts while we list its descendants: two are enough unless it forks wildly
 
 RECORD = struct.Struct("=3i")  # what a run and its supervisor say to each other: what, and two numbers
+FILE = struct.Struct("i")  # a file descriptor that comes along
 START, FORGET = 1, 2  # the run: start a worker (its channel comes along); forget the worker of that number
 STARTED, REFUSED, ENDED = 3, 4, 5  # the supervisor: its number; the errno; its number and exit code
 
 RUN_POLL = 0.25  # seconds between checks that the run is there, where the system does not notify us
 DYING_SECONDS = 5.0  # that killed processes may take to end before the supervisor leaves them to the system
 DYING_POLL = 0.005  # seconds between checks that they have
-HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
-RESET = (signal.SIGPIPE, signal.SIGXFSZ)  # that Python ignores, and other programs should not
+
+
+class suppress:  # as in contextlib, which takes long to import
+    """Goes on after a block that raised one of these errors."""
+
+    def __init__(self, *errors: type[BaseException]) -> None:
+        self._errors = errors
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, self._errors)
 
 
 # -- processes ---------------------------------------------------------------------------------------------------------
@@ -66,19 +82,21 @@ def stat_line(path: str) -> bytes:
     return line[line.rindex(b")") + 2 :]
 
 
-def stat_lines(proc: str = PROC) -> dict[int, bytes]:
-    """The line of every process; empty where there is no /proc."""
+def each_stat_line(proc: str = PROC) -> Iterator[tuple[int, bytes]]:
+    """The line of every process, read one by one; none where there is no /proc. The newest mostly come first: one that
+    forks and ends all the time is there only for a moment."""
     try:
         names = os.listdir(proc)
     except OSError:
-        return {}
-    lines = {int(name): stat_line(f"{proc}/{name}/stat") for name in names if name.isdecimal()}
-    return {pid: line for pid, line in lines.items() if line}
+        return
+    for name in reversed(names):
+        if name.isdecimal() and (line := stat_line(f"{proc}/{name}/stat")):
+            yield int(name), line
 
 
 def process_rows() -> dict[int, Row]:
     """All processes, by their number."""
-    return {pid: Row(line) for pid, line in stat_lines().items()}
+    return {pid: Row(line) for pid, line in each_stat_line()}
 
 
 def tree_of(pid: int, children: dict[int, list[int]]) -> list[int]:
@@ -110,11 +128,11 @@ def kill_tree(leader: int, descendants: Callable[[int], list[int]] = living_desc
     found: list[int] = []
     for _ in range(ROUNDS):
         new = [pid for pid in descendants(leader) if pid not in found]
-        if not new:
-            break
         for pid in new:
             _send(pid, signal.SIGSTOP)
         found += new
+        if not new:
+            break
     for pid in found:
         _send(pid, signal.SIGKILL)
     with suppress(OSError):
@@ -174,14 +192,16 @@ class Supervisor:
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
         self._poll.register(self._wakeup, select.POLLIN)
+        self._patience: float | None = RUN_POLL * 1000
         with suppress(AttributeError, OSError):  # this system or this container does not offer it
             self._poll.register(os.pidfd_open(run), select.POLLIN)
+            self._patience = None
 
     def serve(self) -> None:
         """Until the run is gone, or needs no more workers."""
         with suppress(EOFError, OSError):
             while os.getppid() == self._run:
-                ready = [file for file, _ in self._poll.poll(RUN_POLL * 1000)]
+                ready = [file for file, _ in self._poll.poll(self._patience)]
                 if self._wakeup in ready:
                     self._see_ends()
                 if self._control.fileno() in ready:
@@ -189,12 +209,13 @@ class Supervisor:
         self._end_all()
 
     def _answer(self) -> None:
-        record, channels, _, _ = socket.recv_fds(self._control, RECORD.size, 1)
+        record, ancillary, _, _ = self._control.recvmsg(RECORD.size, socket.CMSG_LEN(FILE.size))
         if len(record) < RECORD.size:
             raise EOFError
         what, pid, _ = RECORD.unpack(record)
         if what == START:
-            self._start(channels[0])
+            (_, _, file), *_ = ancillary
+            self._start(*FILE.unpack(file[: FILE.size]))
         elif pid in self._ended:
             self._ended.remove(pid)
             _take_note(pid)
@@ -208,6 +229,8 @@ class Supervisor:
             )  # fmt: skip
         except OSError as error:
             self._say(REFUSED, error.errno or 0)
+        except NotImplementedError:  # this system cannot begin a session that way
+            self._say(REFUSED, errno.ENOSYS)
         else:
             self._running.add(pid)
             self._say(STARTED, pid)
@@ -230,8 +253,10 @@ class Supervisor:
         self._end_strays()
 
     def _end_strays(self) -> None:
-        """Children that are no workers are what dead workers left: workers that live adopt their own."""
-        for pid, row in process_rows().items():
+        """Children that are no workers are what dead workers left: workers that live adopt their own. One that forks
+        and ends before it is stopped leaves us its child, and its end brings us here again."""
+        for pid, line in each_stat_line():
+            row = Row(line)
             if row.parent != os.getpid() or pid in self._running or pid in self._ended:
                 continue
             if row.is_dead:
@@ -257,9 +282,11 @@ class Supervisor:
 
 def main(control: int, run: int, command: list[str]) -> None:
     """Supervise, given the number of the socket to the run, the process of the run, and how to start a worker."""
-    reset = [number for number in HEARD if signal.signal(number, signal.SIG_IGN) is not signal.SIG_IGN]
+    heard = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
+    reset = [number for number in heard if signal.signal(number, signal.SIG_IGN) != signal.SIG_IGN]
+    ignored_by_python = (signal.SIGPIPE, signal.SIGXFSZ)
     os.set_inheritable(control, False)
-    Supervisor(socket.socket(fileno=control), run, command, [*reset, *RESET]).serve()
+    Supervisor(socket.socket(fileno=control), run, command, [*reset, *ignored_by_python]).serve()
 
 
 if __name__ == "__main__":

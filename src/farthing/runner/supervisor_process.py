@@ -96,6 +96,8 @@ class SupervisorProcess:
 
     def close(self) -> None:
         """End it, with all the workers it has and all they left behind."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)  # a fork of the run may hold another copy of the socket open
         self._control.close()
         self.is_gone = True
         try:
