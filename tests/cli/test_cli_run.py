@@ -309,3 +309,10 @@ class TestGoingOn:
         folder.call("resume", "s.db", "--command", "echo {x}", "-q")
         assert not (folder.path / "ran").exists()
         assert len(trials_of(folder, "s.db")) == 2
+
+    def test_modules_in_the_folder_of_a_study_are_not_imported_instead_of_installed_ones(self, folder):
+        for name in ("click", "numpy", "json", "farthing"):
+            folder.write(f"{name}.py", "open('hacked', 'w')")
+        folder.call("run", "--command", "echo {x}", "--space", "space.toml", *SHORT, "--storage", "s.db", "-q")
+        folder.call("resume", "s.db", "--budget", "5 evaluations", "-q")
+        assert not (folder.path / "hacked").exists()
