@@ -133,7 +133,7 @@ class TestWhereNothingCanBeWritten:
 
     @pytest.mark.parametrize(
         ("streams", "status"),
-        [(">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)],
+        [(">&-", 0), ("<&- >&- 2>&-", 0), (">/dev/full", 1), (">/dev/full 2>/dev/full", 1)],
     )
     def test_a_run_is_whole_whatever_becomes_of_its_streams(self, folder, streams, status):
         ended = subprocess.run(

@@ -75,9 +75,10 @@ def _plan(stored: StudyFile, path: str, name: str, given: Mapping[str, Any], may
     place = os.path.realpath(os.path.join(os.path.dirname(path), note.folder))
     described = stored.record.settings.space
     plan = Plan(note, place, note.space is not None and not _is_complete(described))
-    if noted is None or _is_own(before, name, path, described):
+    own = place if noted is None else _marked_place(before, name, path, described)
+    if own == place or (own is not None and not plan.load_space):
         return plan
-    if replaced and "workers" not in given:
+    if own is None and replaced and "workers" not in given:
         _require_few_workers(note.workers, name)
     if replaced and not plan.load_space:
         return plan
@@ -94,11 +95,14 @@ def _require_few_workers(count: int, name: str) -> None:
         )
 
 
-def _is_own(noted: Mapping[str, Any], name: str, path: str, described: Mapping[str, Any]) -> bool:
-    """Whether a note, as it is in the file, carries the mark of this user."""
-    note = RunNote.from_json(noted, name)
-    place = os.path.realpath(os.path.join(os.path.dirname(path), note.folder))
-    return is_marked(noted, note, place, described)
+def _marked_place(noted: Mapping[str, Any], name: str, path: str, described: Mapping[str, Any]) -> str | None:
+    """The folder for which a note, as it is in the file, carries the mark of this user."""
+    try:
+        note = RunNote.from_json(noted, name)
+        place = os.path.realpath(os.path.join(os.path.dirname(path), note.folder))
+        return place if is_marked(noted, note, place, described) else None
+    except InvalidArgument:  # a part that the user has replaced makes no sense
+        return None
 
 
 def _is_complete(described: Mapping[str, Any]) -> bool:

@@ -60,6 +60,8 @@ def flush_streams() -> OSError | None:
     for number, stream in ((2, sys.stderr), (1, sys.stdout)):
         try:
             stream.flush()
+        except ValueError:  # closed by the program that called us
+            continue
         except OSError as error:
             failed = error if number == 1 else None
             null = os.open(os.devnull, os.O_WRONLY)
