@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from typing import Any
 
 import farthing
 from benchmarks.attack import damage, hostile, kills, mutations, page, questions
+from benchmarks.attack.processes import end_with_all
 from benchmarks.attack.results import Result
 from benchmarks.common.command import parser
 from benchmarks.common.documents import kept_data, machine, publish, write_page
@@ -99,6 +101,8 @@ def command_line() -> Namespace:
 
 def main() -> None:
     asked = command_line()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_with_all)
     if asked.only:
         questions.attack(quick=False, only=asked.only)
         return
