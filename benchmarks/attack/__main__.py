@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import farthing
 from benchmarks.attack import damage, hostile, kills, mutations, page, questions
+from benchmarks.attack.processes import end_with_all
 from benchmarks.attack.results import Result
 from benchmarks.common.command import parser
 from benchmarks.common.documents import kept_data, machine, publish, write_page
@@ -58,8 +58,8 @@ MODULES = {  # whose code the results of a part depend on, below benchmarks/atta
 def key_of(part: str, options: dict[str, Any]) -> dict[str, Any]:
     """What the results of a part depend on."""
     own = sorted(path for pattern in MODULES[part] for path in (BENCHMARKS / "attack").glob(pattern))
-    library = [] if part == "optuna" else sorted(Path(farthing.__file__).parent.rglob("*.py"))
-    return {"part": part, "own": code_hash(own), "farthing": code_hash(library), **options}
+    library = code_hash([]) if part == "optuna" else questions.library_code()
+    return {"part": part, "own": code_hash(own), "farthing": library, **options}
 
 
 def done(part: str, options: dict[str, Any], again: bool) -> dict[str, Any]:
@@ -67,6 +67,8 @@ def done(part: str, options: dict[str, Any], again: bool) -> dict[str, Any]:
     key = key_of(part, options)
     if again:
         (CACHE / f"attack-{part}-{short_hash(key)}.json").unlink(missing_ok=True)
+        if part == "questions":
+            questions.forget()
 
     def attacked() -> dict[str, Any]:
         load, began = os.getloadavg()[0], time.monotonic()
@@ -99,8 +101,10 @@ def command_line() -> Namespace:
 
 def main() -> None:
     asked = command_line()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end_with_all)
     if asked.only:
-        questions.attack(quick=False, only=asked.only)
+        questions.only(asked.only)
         return
     if asked.page:
         data = kept_data(NAME)

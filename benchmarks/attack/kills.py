@@ -9,6 +9,7 @@ invented         a result that no evaluation ever noted
 wrong ledgers    the number of evaluations is not that of the trials; or more seconds were charged than passed
 undercharged     a study lost more than 1.5 s per kill of what it really spent, the start of Python included
 other proposals  a configuration differs from that of the study that nobody killed
+false alarms     a warning of damage, although there was none but the kill
 left behind      a process lived on for more than three seconds after its run was killed
 not continued    a life that should have ended by itself failed
 """
@@ -21,6 +22,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,11 +34,13 @@ from typing import Any
 from benchmarks.attack.lives import CLI, IN_PYTHON, MODES, Home, Life, Nursery, start_cli
 from benchmarks.attack.logged import lines_of
 from benchmarks.attack.results import Result
+from farthing.errors import StorageError
 from farthing.record.reader import read_study
 from farthing.trial import Status, Trial
 
 OUTCOMES = (
-    "lost", "doubled", "invented", "wrong ledgers", "undercharged", "other proposals", "left behind", "not continued",
+    "lost", "doubled", "invented", "wrong ledgers", "undercharged", "other proposals", "false alarms", "left behind",
+    "not continued",
 )  # fmt: skip
 ENDLESS = "100000 evaluations"
 MORE = 4  # evaluations that follow the last kill
@@ -71,7 +75,13 @@ class Witness:
 
     def look(self, path: Path) -> None:
         """Remember what a reader sees; whatever was seen before has to be there."""
-        now = {trial.number: trial for trial in read_study(path).trials}
+        try:
+            now = {trial.number: trial for trial in read_study(path).trials}
+        except RuntimeWarning:  # made an error below: a kill is no damage
+            self.counts["false alarms"] += 1
+            return
+        except StorageError:  # killed while it was made: there is no study yet
+            now = {}
         self.counts["lost"] += sum(not _kept(trial, now.get(number)) for number, trial in self.seen.items())
         self.seen = now
 
@@ -82,7 +92,7 @@ class Witness:
                 if (there := self.home.path.with_name(self.home.path.name + suffix)).exists():
                     shutil.copy(there, folder)
             copy = Path(folder) / self.home.path.name
-            if copy.exists() and _events(copy):
+            if copy.exists() and copy.stat().st_size:
                 self.look(copy)
 
     def judge(self, straight: Home) -> None:
@@ -133,8 +143,6 @@ def _is_final(kind: str, body: dict[str, Any]) -> bool:
 def _events(path: Path) -> list[tuple[str, dict[str, Any]]]:
     """As SQLite itself sees them."""
     with closing(sqlite3.connect(path)) as connection:
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            return []
         rows = connection.execute("SELECT kind, body FROM events ORDER BY number").fetchall()
     return [(kind, json.loads(body)) for kind, body in rows]
 
@@ -200,6 +208,7 @@ def mode_killed(mode: str, setting: Setting, folder: Path) -> Result:
 def attack(quick: bool) -> list[Result]:
     """Two modes at a time."""
     setting = Setting(1, 5) if quick else Setting()
+    warnings.simplefilter("error", RuntimeWarning)
     with tempfile.TemporaryDirectory(prefix="attack-kills-") as folder, ThreadPoolExecutor(2) as pool:
         order = sorted(MODES, key=lambda mode: mode in IN_PYTHON)  # the long ones first
         by_mode = dict(zip(order, pool.map(lambda mode: mode_killed(mode, setting, Path(folder)), order), strict=True))

@@ -37,6 +37,7 @@ what was known to be recorded before each kill, with the side log, and with a st
   includes the start of Python, and most of these lives are shorter than that: the section on preempted jobs below has
   longer ones.
 - **Other proposals**: configurations that differ from those of the study that nobody killed.
+- **False alarms**: warnings of damage where there was none but the kill.
 - **Left behind**: processes that lived on for more than {grace:g} seconds after their run was killed.
 - **Done again**: evaluations that had ended, but were not recorded when the kill came. They are lost work, not lost
   records: at most one per worker and kill, or one step of a training.

@@ -26,8 +26,19 @@ CONFIG = CACHE / "attack-config"  # where a user's key would be: attacks leave t
 LOOK_SECONDS = 0.05
 
 
+_marks: list[str] = []
+
+
 def new_mark() -> str:
-    return uuid4().hex
+    _marks.append(uuid4().hex)
+    return _marks[-1]
+
+
+def end_with_all(number: int, frame: object) -> None:
+    """A handler of signals: whoever interrupts the attacks is left with none of their processes."""
+    for mark in _marks:
+        end_marked(mark)
+    os._exit(128 + number)
 
 
 def environment(mark: str, **more: str) -> dict[str, str]:

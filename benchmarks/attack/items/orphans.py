@@ -147,23 +147,33 @@ def shared_memory(folder: Path) -> Answer:
     return Answer(found.get("status") == "complete", f"{found.get('status')} {error_of(ended)}")
 
 
-@item("memory", "/dev/shm counts as memory of a trial")
-def dev_shm(folder: Path) -> Answer:
-    """Mapped, as arrays are that processes share."""
-    code = """
-    import mmap
-    def objective(config):
-        name = f"/dev/shm/attack-{os.getpid()}"
-        file = os.open(name, os.O_RDWR | os.O_CREAT)
-        os.unlink(name)
-        os.truncate(file, 600 << 20)
-        held = mmap.mmap(file, 600 << 20)
-        for start in range(0, 600 << 20, 1 << 20):
+IN_SHARED_MEMORY = """
+import mmap
+def objective(config):
+    name = f"/dev/shm/attack-{os.getpid()}"
+    file = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+    os.unlink(name)
+    os.truncate(file, 600 << 20)
+    held = mmap.mmap(file, 600 << 20) if sys.argv[1] == "mapped" else None
+    for start in range(0, 600 << 20, 1 << 20):
+        if held is None:
+            os.pwrite(file, b"x" * (1 << 20), start)
+        else:
             held[start : start + (1 << 20)] = b"x" * (1 << 20)
-        time.sleep(3)
-        return 1.0
-    study = tune(objective, space, "30s, 1 evaluation", policy="random", trial_memory="300MB", progress=False)
-    say(status=study.trials[0].status.value)
-    """
-    found = said(ended := program(folder, code))
+    time.sleep(3)
+    return 1.0
+study = tune(objective, space, "30s, 1 evaluation", policy="random", trial_memory="300MB", progress=False)
+say(status=study.trials[0].status.value)
+"""
+
+
+@item("memory", "shared memory that a trial has mapped counts as its memory")
+def mapped_shared_memory(folder: Path) -> Answer:
+    found = said(ended := program(folder, IN_SHARED_MEMORY, "mapped"))
+    return Answer(found.get("status") == "killed", f"{found.get('status')} {error_of(ended)}")
+
+
+@item("memory", "a file in /dev/shm that a trial has open counts as its memory")
+def open_shared_memory(folder: Path) -> Answer:
+    found = said(ended := program(folder, IN_SHARED_MEMORY, "open"))
     return Answer(found.get("status") == "killed", f"{found.get('status')} {error_of(ended)}")

@@ -75,6 +75,19 @@ def script_of_a_stranger(folder: Path) -> Answer:
     return is_asked_first(folder, "train.py:objective")
 
 
+@item("strangers", "a script outside the current folder is not imported, with `--yes` neither")
+def script_outside(folder: Path) -> Answer:
+    outside = folder / "outside"
+    outside.mkdir()
+    script(outside, TRAIN, "train.py")
+    theirs = made(folder, f"{outside}/train.py:objective")
+    before, found = ran(theirs), []
+    for options in ([], ["--yes"]):
+        found.append(resumed(folder, theirs, "me", *options).status)
+    more = ran(theirs) - before
+    return Answer(more == 0 and 0 not in found, f"ran {more} more times, status {found[0]} and {found[1]}")
+
+
 @item("strangers", "`farthing resume --yes` runs it")
 def told_to(folder: Path) -> Answer:
     theirs = made(folder, *COMMAND)
