@@ -172,10 +172,11 @@ class _Look:
             use = Use(False, 0, BEGINNING)
         if len(chains) <= use.last or chains[use.last] != use.checksum:
             raise self._damaged(f"held {use.last} events, and {max(len(chains) - 1, 0)} of them are there")
-        if use.open and self.state.log.size <= HEADER and not is_used(self.path):
+        alone = use.last == len(chains) - 1 and self.state.log.size <= HEADER  # else an SQLite tool has emptied the log
+        if use.open and alone and not is_used(self.path):
             self.said.append(
-                f"it was in use when it was written last, and its write-ahead log is missing: events after number "
-                f"{len(chains) - 1} are lost, unless an SQLite tool has copied or closed it"
+                "it was in use when it was written last, and its write-ahead log is missing: "
+                f"what was written after event {use.last} is lost"
             )
 
     def _heartbeat(self, connection: sqlite3.Connection) -> str | None:
