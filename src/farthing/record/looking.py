@@ -58,15 +58,15 @@ def look(path: Path, name: str, form: Format) -> Contents:
         require_ordinary(path, name)
         state = FileState.of(path)
         try:
-            look_at = _Look(path, name, form, state)
-            found = look_at.contents()
+            attempt = _Look(path, name, form, state)
+            found = attempt.contents()
         except (*UNREADABLE, OSError, StorageError) as error:
             busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
             if time.monotonic() > deadline or not (busy or FileState.of(path) != state):
                 raise _explained(path, name, error) from error
         else:
             if found.used or FileState.of(path) == state or time.monotonic() > deadline:
-                for text in look_at.said:
+                for text in attempt.said:
                     warnings.warn(f"{name}: {text}", RuntimeWarning, stacklevel=4)
                 return found
         time.sleep(0.02)

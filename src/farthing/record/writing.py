@@ -165,22 +165,25 @@ class Writer:
         if os.getpid() != self._process:
             return
         try:
-            with _reader_of(self.path) if self._marked and not self._marked_closed() else nullcontext():
+            with _reader_of(self.path) if self._is_to_be_marked() and not self._marked_closed() else nullcontext():
                 self._connection.close()
         finally:
             closed_here(self.path)
+
+    def _is_to_be_marked(self) -> bool:
+        """Not a file that was deleted or replaced; of one whose log was deleted, SQLite saves what is in the log."""
+        return self._marked and all(_identity(file) == identity for file, identity in self._held)
 
     def _marked_closed(self) -> bool:
         """Mark it as closed, and empty its log, unless somebody else has written to it."""
         connection = self._connection
         try:
-            self._require_same_files()
             with self._transaction():
                 if self._last_in_file() == self.last:
                     mark_use(connection, Use(False, self.last, self.chain))
             connection.execute(f"PRAGMA busy_timeout={1000 * SECONDS_FOR_READERS:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except (sqlite3.Error, StorageError):
+        except sqlite3.Error:
             return False
         return True
 
