@@ -58,15 +58,15 @@ def look(path: Path, name: str, form: Format) -> Contents:
         require_ordinary(path, name)
         state = FileState.of(path)
         try:
-            look_at = _Look(path, name, form, state)
-            found = look_at.contents()
+            attempt = _Look(path, name, form, state)
+            found = attempt.contents()
         except (*UNREADABLE, OSError, StorageError) as error:
             busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
             if time.monotonic() > deadline or not (busy or FileState.of(path) != state):
                 raise _explained(path, name, error) from error
         else:
             if found.used or FileState.of(path) == state or time.monotonic() > deadline:
-                for text in look_at.said:
+                for text in attempt.said:
                     warnings.warn(f"{name}: {text}", RuntimeWarning, stacklevel=4)
                 return found
         time.sleep(0.02)
@@ -172,10 +172,11 @@ class _Look:
             use = Use(False, 0, BEGINNING)
         if len(chains) <= use.last or chains[use.last] != use.checksum:
             raise self._damaged(f"held {use.last} events, and {max(len(chains) - 1, 0)} of them are there")
-        if use.open and self.state.log.size <= HEADER and not is_used(self.path):
+        alone = use.last == len(chains) - 1 and self.state.log.size <= HEADER  # else an SQLite tool has emptied the log
+        if use.open and alone and not is_used(self.path):
             self.said.append(
-                f"it was in use when it was written last, and its write-ahead log is missing: events after number "
-                f"{len(chains) - 1} are lost, unless an SQLite tool has copied or closed it"
+                "it was in use when it was written last, and its write-ahead log is missing: "
+                f"what was written after event {use.last} is lost"
             )
 
     def _heartbeat(self, connection: sqlite3.Connection) -> str | None:

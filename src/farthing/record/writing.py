@@ -1,7 +1,9 @@
 """Writing to a study file: the one connection that changes it.
 
-The first transaction marks the file as in use, with its last event, and is moved from the log into the file at once. A
-clean end marks it as closed, with its last event. Between the two SQLite needs nothing of us.
+Before the first event the file is marked as in use, with its last event so far, and all that is in the log is moved
+into the file; so again when the log has grown. A clean end marks the file as closed, with its last event. So a file
+without its log is complete if it was closed, or if it holds more than the mark of use counts: then an SQLite tool has
+moved everything into it. SQLite itself moves nothing while we write (`wal_autocheckpoint=0`).
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,6 +27,8 @@ from farthing.record.schema import INSERT, Format, create, harden, is_blank, mig
 from farthing.record.sharing import closed_here, opened_here
 
 SECONDS_FOR_READERS = 1.0  # who look while a file is closed: without them its log can be emptied
+PAGE, PAGES_AT_LEAST = 4096, 2  # bytes of a page, and pages that a transaction changes
+MOST_IN_LOG = 1000 * PAGE  # bytes, about: as much as SQLite itself would let it grow
 RIVAL = (
     "another process has written to this study since it was opened here; only one may run it at a time "
     "(any number may read)"
@@ -36,7 +40,7 @@ class Writer:
 
     def __init__(self, path: Path, name: str, form: Format, last: int, chain: int) -> None:
         self.path, self.name, self._form, self.last, self.chain = path, name, form, last, chain
-        self._marked, self._process = False, os.getpid()
+        self._marked, self._begun, self._in_log, self._process = False, False, 0, os.getpid()
         require_ordinary(path, name)
         require_writable(path, name)
         make_private(path, name)
@@ -79,6 +83,7 @@ class Writer:
             version_in(connection, self._form, self.name)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
         if is_blank(connection):
             create(connection, self._form)
         if version_in(connection, self._form, self.name) < self._form.version:
@@ -89,7 +94,7 @@ class Writer:
     def write(self, rows: Sequence[ChainedRow], before: int) -> None:
         """All of them in one transaction, or none; `before` is the number of events there are."""
         try:
-            self._transact(lambda connection: connection.executemany(INSERT, rows), Use(True, *_end(rows, self)))
+            self._transact(lambda connection: connection.executemany(INSERT, rows), sum(len(row[3]) for row in rows))
         except sqlite3.IntegrityError as error:
             raise StorageError(f"{self.name}: {RIVAL}") from error
         except sqlite3.Error as error:
@@ -98,28 +103,46 @@ class Writer:
             ) from error
 
     def beat(self, text: str) -> None:
-        self._transact(lambda connection: mark(connection, HEARTBEAT, text), Use(True, self.last, self.chain))
+        self._transact(lambda connection: mark(connection, HEARTBEAT, text), len(text))
 
-    def _transact(self, change: Callable[[sqlite3.Connection], object], use: Use) -> None:
-        """A change, and before the first one the mark of use; an earlier heartbeat has been read by then."""
+    def _transact(self, change: Callable[[sqlite3.Connection], object], length: int) -> None:
+        """A change; the first one takes away the heartbeat of an earlier process, which was read when it was opened."""
         self._require_same_files()
-        connection, first = self._connection, not self._marked
+        if not self._marked or self._in_log > MOST_IN_LOG:
+            self._mark_in_use()
+        with self._transaction() as connection:
+            if not self._begun:
+                forget_heartbeat(connection)
+            change(connection)
+        self._begun, self._in_log = True, self._in_log + length + PAGES_AT_LEAST * PAGE
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if first:
-                forget_heartbeat(connection)
-                mark_use(connection, use)
-            change(connection)
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:  # some errors have ended it already
                 connection.execute("ROLLBACK")
             raise
-        if first:
-            self._marked = True
-            self._into_the_file()
+
+    def _mark_in_use(self) -> None:
+        """In the file itself, with all events so far."""
+        with self._transaction() as connection:
+            if self._last_in_file() != self.last:
+                raise StorageError(f"{self.name}: {RIVAL}")
+            mark_use(connection, Use(True, self.last, self.chain))
+        self._into_the_file()
+        if not self._marked:
             log = str(log_of(self.path))
             self._held.append((log, _identity(log)))
+        self._marked, self._in_log = True, 0
+
+    def _last_in_file(self) -> int:
+        (last,) = self._connection.execute("SELECT max(number) FROM events").fetchone()
+        return last or 0
 
     def _into_the_file(self) -> None:
         """Move what is in the log into the file, if that leaves room on the disk for what comes."""
@@ -142,24 +165,25 @@ class Writer:
         if os.getpid() != self._process:
             return
         try:
-            with _reader_of(self.path) if self._marked and not self._marked_closed() else nullcontext():
+            with _reader_of(self.path) if self._is_to_be_marked() and not self._marked_closed() else nullcontext():
                 self._connection.close()
         finally:
             closed_here(self.path)
+
+    def _is_to_be_marked(self) -> bool:
+        """Not a file that was deleted or replaced; of one whose log was deleted, SQLite saves what is in the log."""
+        return self._marked and all(_identity(file) == identity for file, identity in self._held)
 
     def _marked_closed(self) -> bool:
         """Mark it as closed, and empty its log, unless somebody else has written to it."""
         connection = self._connection
         try:
-            self._require_same_files()
-            connection.execute("BEGIN IMMEDIATE")
-            (last,) = connection.execute("SELECT max(number) FROM events").fetchone()
-            if (last or 0) == self.last:
-                mark_use(connection, Use(False, self.last, self.chain))
-            connection.execute("COMMIT")
+            with self._transaction():
+                if self._last_in_file() == self.last:
+                    mark_use(connection, Use(False, self.last, self.chain))
             connection.execute(f"PRAGMA busy_timeout={1000 * SECONDS_FOR_READERS:.0f}")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        except (sqlite3.Error, StorageError):
+        except sqlite3.Error:
             return False
         return True
 
@@ -182,8 +206,3 @@ def _identity(file: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _end(rows: Sequence[ChainedRow], before: Writer) -> tuple[int, int]:
-    """Number and checksum of the last event."""
-    return (rows[-1][0], rows[-1][-1]) if rows else (before.last, before.chain)
