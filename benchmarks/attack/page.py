@@ -143,7 +143,7 @@ def document(data: dict[str, Any], data_before: dict[str, Any]) -> str:
         mutations_table=mutations_table(now, before),
         questions_table=questions_table(now, before),
         machine=machine_text(data["machine"], {"optuna": {"optuna": now["optuna"][0].note}}),
-        load=load_text(data),
+        load=load_text(data, data_before),
     )
 
 
@@ -279,11 +279,10 @@ def _answer(result: Result | None) -> str:
     return ("yes" if result[YES] else "**no**") + (f" ({numbers})" if numbers else "")
 
 
-def load_text(data: dict[str, Any]) -> str:
-    parts = data["parts"]
-    seconds = sum(found["seconds"] for found in parts.values())
-    load = parts["hostile"]["load"]
+def load_text(data: dict[str, Any], before: dict[str, Any]) -> str:
+    seconds = sum(found["seconds"] for found in data["parts"].values())
+    load, earlier = (one["parts"]["hostile"]["load"] for one in (data, before))
     return (
-        f"All parts together took {seconds / 60:.0f} minutes. The load average was {load:.1f} when the hostile "
-        "objectives began."
+        f"All parts together took {seconds / 60:.0f} minutes. When the hostile objectives began, the load average was "
+        f"{load:.1f} now and {earlier:.1f} before; a busy machine makes overruns longer."
     )

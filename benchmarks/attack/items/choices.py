@@ -14,12 +14,14 @@ import resource
 began, error, slowest = time.perf_counter(), "", 0.0
 try:
     options = [f"option {number}" for number in range(int(sys.argv[1]))]
-    study = Study(ft.Space(kind=ft.Choice(options), x=ft.Real(0, 1)), "50 evaluations", policy=sys.argv[2], seed=0)
-    for number in range(16):
+    space = ft.Space(kind=ft.Choice(options), x=ft.Real(0, 1))
+    study = Study(space, ft.Budget(cost=100), policy=sys.argv[2], seed=0)
+    for number in range(10):  # the first ones are a design; with costs there are two models after that
         begin = time.perf_counter()
         proposal = study.ask()
         slowest = max(slowest, time.perf_counter() - begin)
-        study.tell(proposal, value=proposal.config["x"] + len(proposal.config["kind"]))
+        x = proposal.config["x"]
+        study.tell(proposal, value=x + len(proposal.config["kind"]), cost=1.0 + x)
 except MemoryError:
     error = "MemoryError"
 except Exception as raised:
