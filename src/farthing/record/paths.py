@@ -39,8 +39,9 @@ def resolved(storage: Any) -> Path:
         refuse("storage", f"a path and not a URI (a file of that name is './{path}')", storage)
     try:
         real = Path(os.path.realpath(path))
-        if not real.parent.is_dir():
-            raise StorageError(f"{path}: the folder {real.parent} does not exist")
+        for folder in (Path(path).parent, real.parent):
+            if not folder.is_dir():
+                raise StorageError(f"{path}: the folder {folder} does not exist")
     except (OSError, ValueError) as error:  # an embedded NUL, a name that is too long
         raise StorageError(f"{path!r}: is no path of a file ({error})") from error
     return real
