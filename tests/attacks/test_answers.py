@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,22 @@ def test_attributes_given_by_hand_can_be_anything(tmp_path):
         assert (said, study.trial(0).status.value) == ("", "complete")
     with ft.Study.resume(tmp_path / "study.db") as again:
         assert set(again.trial(0).attributes) == {"n", "mute", "cycle"}
+
+
+def _turns_back_the_clock(config: dict[str, float]) -> float:
+    time.perf_counter = time.monotonic = time.time = lambda: -15_000.0
+    return config["x"]
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_an_objective_that_turns_back_the_clocks_leaves_a_file_that_opens(
+    tmp_path: Path, isolate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for clock in ("perf_counter", "monotonic", "time"):
+        monkeypatch.setattr(time, clock, getattr(time, clock))  # put back what the objective changes here
+    space, file = ft.Space(x=ft.Real(0, 1)), tmp_path / "s.db"
+    with ft.Study(space, "3 evaluations", seed=0, storage=file) as study:
+        study.run(_turns_back_the_clock, isolate=isolate, progress=False)
+    with ft.Study.resume(file) as again:
+        assert [trial.status.value for trial in again.trials] == ["complete"] * 3
+        assert all(amount >= 0.0 for account in again.ledger.accounts.values() for amount in account.values())

@@ -61,8 +61,8 @@ class Uncharged:
     worked: float = 0.0
 
     def at(self, moment: float) -> Uncharged:
-        """As they are at a later moment."""
-        seconds = moment - self.moment
+        """As they are at a later moment; an objective in this process may have turned back the clock."""
+        seconds = max(moment - self.moment, 0.0)
         if self.waiting:
             return replace(self, moment=moment, waited=self.waited + seconds)
         return replace(self, moment=moment, worked=self.worked + seconds)

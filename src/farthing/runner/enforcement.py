@@ -60,7 +60,7 @@ class Active:
     @property
     def age(self) -> float:
         """Seconds that were not charged yet."""
-        return time.perf_counter() - self.began
+        return max(time.perf_counter() - self.began, 0.0)
 
 
 @dataclass(eq=False)

@@ -206,7 +206,8 @@ class _Loop:
 
     def _take_in(self, number: int, answer: Answer) -> None:
         active = self.active[number]
-        seconds = answer.seconds if answer.seconds is not None else active.age
+        age = active.age
+        seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
         outcome = answer.outcome
         match answer.kind:
             case AnswerKind.INTERRUPTED:

@@ -8,13 +8,13 @@ that processes share, as after a fork, are counted in each of them; memory.py co
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,10 +84,19 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def readable(files: Iterable[int], seconds: float) -> list[int]:
+    """The file descriptors that have become readable within `seconds`. It reads no clock of Python's: in a worker the
+    objective may have replaced those."""
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
+    return [file for file, _ in poll.poll(seconds * 1000.0)]
+
+
 def is_running(pid: int, pidfd: int | None) -> bool:
     """Whether a process has not ended, by its descriptor if there is one."""
     if pidfd is not None:
-        return not wait([pidfd], 0.0)
+        return not readable([pidfd], 0.0)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
-from multiprocessing.connection import wait
 from queue import SimpleQueue
 from threading import Thread
+from time import perf_counter  # bound here: an objective may replace that of `time`
 from types import FrameType
 from typing import Any
 
@@ -30,7 +30,7 @@ from farthing.runner.evaluate import WorkerTerminated, close_steps, evaluate, fa
 from farthing.runner.forks import reset_in_forks
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.orphans import Orphans
-from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd
+from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
@@ -59,7 +59,7 @@ class Worker:
     def answer(self, message: Begin | Step | Close) -> Answer:
         """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
         after the answer."""
-        began = self._began = time.perf_counter()
+        began = self._began = perf_counter()
         signal.signal(signal.SIGTERM, self._on_sigterm)  # again each time: the objective may have set its own
         try:
             try:
@@ -78,7 +78,7 @@ class Worker:
         if kind is not AnswerKind.YIELDED:
             self._steps = None  # frees the model
         flush_output()
-        seconds = time.perf_counter() - began
+        seconds = perf_counter() - began
         return Answer(kind, outcome, seconds, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
@@ -115,7 +115,7 @@ class Worker:
         return {name: options[name][int(value)] if name in options else value for name, value in stored.items()}
 
     def _left_now(self) -> float:
-        return max(self._left - self._speed * (time.perf_counter() - self._began), 0.0)
+        return max(self._left - self._speed * (perf_counter() - self._began), 0.0)
 
     def _step(self) -> tuple[AnswerKind, Outcome | None]:
         assert self._steps is not None
@@ -183,7 +183,7 @@ def _read_messages(channel: Channel, messages: SimpleQueue[Any], run: int) -> No
     signs = [channel.fileno()] if end is None else [channel.fileno(), end]
     with suppress(EOFError, OSError, ValueError, Garbled):
         while is_running(run, end):
-            if channel.fileno() in wait(signs, ORPHAN_POLL) and (message := channel.receive()) is not None:
+            if channel.fileno() in readable(signs, ORPHAN_POLL) and (message := channel.receive()) is not None:
                 messages.put(message)
     for _ in range(round(PARTING_SECONDS / PARTING_POLL)):
         if not is_running(run, end):

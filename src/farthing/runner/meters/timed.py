@@ -24,4 +24,4 @@ class TimedGauge:
     began: float
 
     def spent(self) -> float:
-        return float(self.amount(time.perf_counter() - self.began))
+        return float(self.amount(max(time.perf_counter() - self.began, 0.0)))
