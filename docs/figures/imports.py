@@ -27,7 +27,7 @@ ROWS = [  # top to bottom, each room with its place from left (0) to right (1); 
     {"history": 0.3, "surrogates": 0.68, "designs": 0.92},
     {"run_context": 0.02, "space": 0.2, "budget": 0.36, "direction": 0.52},
     {"checks": 0.25},
-    {"trial": 0.16, "plain": 0.34, "numerics": 0.72},
+    {"trial": 0.16, "plain": 0.34, "escaping": 0.52, "numerics": 0.72},
     {"errors": 0.45},
 ]
 PLACES = {room: (place, row) for row, rooms in enumerate(ROWS) for room, place in rooms.items()}
@@ -41,7 +41,8 @@ FILLS = {
     "mathematics": ("#e3edf4", {"policies", "acquisitions", "surrogates", "designs", "numerics"}),
     "records and values": (
         "#e6f0e6",
-        {"record", "history", "space", "checks", "plain", "trial", "budget", "direction", "run_context", "errors"},
+        {"record", "history", "space", "checks", "plain", "escaping", "trial", "budget", "direction", "run_context"}
+        | {"errors"},
     ),
 }  # fmt: skip
 

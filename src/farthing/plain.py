@@ -17,7 +17,7 @@ logger = logging.getLogger("farthing")
 
 SHOWN = 200  # characters of a wrong value in a message
 NESTED = 100  # containers inside each other that are kept of an attribute: JSON readers fail at about a thousand
-LONGEST_WHOLE = 2000  # bits of a whole number that is kept: Python may refuse to read one of more than 640 digits
+LONGEST_WHOLE = 1000  # bits of a whole number that is kept: a float holds those of up to 1024
 ATTRIBUTES = 10_000_000  # characters of JSON that are kept of the attributes of one report or trial
 ERROR_TEXT = 100_000  # characters that are kept of an error: more than a screen, less than a file should hold per trial
 LONGEST_NAME = 1000  # characters of an attribute's name
@@ -210,7 +210,7 @@ class _Plain:
 
     def _text(self, text: str) -> str:
         self._take(len(text))
-        return readable(text)
+        return text
 
     def _take(self, characters: int) -> None:
         self._left -= characters

@@ -209,8 +209,9 @@ class TestLive:
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
         assert "100%" in ESCAPES.sub("", seen.stderr).splitlines()[-1]
 
-    def test_the_cursor_comes_back_after_an_error_too(self):
-        seen = on_terminal("raise GeneratorExit")
+    def test_the_cursor_comes_back_after_an_error_too(self, tmp_path):
+        path = str(tmp_path / "study.db")
+        seen = on_terminal(f"import os; os.remove({path!r})", storage=path)
         assert seen.status == 1
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
 

@@ -11,11 +11,12 @@ from typing import NoReturn
 
 from farthing.budget import ACCOUNTS, Budget, Charges
 from farthing.checks import shown
+from farthing.plain import NESTED
 
 UNITS = frozenset({*Budget.UNITS, "evaluations"})
 LARGEST = 2**53  # of a whole number: above it a float is not exact, and nothing that is counted comes near
 MOST_STEPS = 10**300  # who wants no limit of steps may say so in any way that a float can hold
-DEEPEST = 100  # of nested lists and objects: what objectives note is far flatter, and Python's own limit far away
+DEEPEST = 2 * NESTED  # of nested lists and objects: more than is kept of what objectives note
 
 
 def _refuse(name: str, given: object) -> NoReturn:

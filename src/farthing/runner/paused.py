@@ -12,7 +12,7 @@ from farthing.errors import StorageError
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
-from farthing.runner.temporary import TemporaryFolder
+from farthing.runner.temporary import subfolder_of_process
 from farthing.session import Session
 from farthing.trial import Status
 
@@ -104,7 +104,7 @@ def checkpoint_root(session: Session) -> Path:
             )
         return root
     if session not in _temporary:
-        folder = TemporaryFolder()
-        weakref.finalize(session, folder.remove)
-        _temporary[session] = folder.path
+        folder = subfolder_of_process()
+        weakref.finalize(session, shutil.rmtree, folder, ignore_errors=True)
+        _temporary[session] = folder
     return _temporary[session]

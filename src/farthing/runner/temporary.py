@@ -7,6 +7,7 @@ is nobody's.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import stat
@@ -54,6 +55,19 @@ class TemporaryFolder:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+
+_of_process: dict[int, TemporaryFolder] = {}  # by process: a fork has its own
+
+
+def subfolder_of_process() -> Path:
+    """A new folder in the one that this process has for all its studies in memory: each open file of a process counts
+    towards a limit, and a program may hold thousands of studies."""
+    pid = os.getpid()
+    if pid not in _of_process:
+        _of_process[pid] = TemporaryFolder()
+        atexit.register(_of_process[pid].remove)
+    return Path(tempfile.mkdtemp(dir=_of_process[pid].path))
 
 
 def _locked_folder() -> tuple[Path, int | None]:
