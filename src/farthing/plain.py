@@ -11,6 +11,8 @@ import sys
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import copy_context
+from threading import Thread
 from typing import Any
 
 logger = logging.getLogger("farthing")
@@ -22,6 +24,7 @@ ATTRIBUTES = 10_000_000  # characters of JSON that are kept of the attributes of
 ERROR_TEXT = 100_000  # characters that are kept of an error: more than a screen, less than a file should hold per trial
 LONGEST_NAME = 1000  # characters of an attribute's name
 CONTAINER = 30  # characters as which a list or dict counts: many are slow to read, however little is in them
+SAYING_SECONDS = 0.1  # that a warning may take: a terminal that is read takes microseconds
 LEFT_OUT = "left out: it is too large to keep"
 
 
@@ -76,14 +79,23 @@ def cut_text(text: str, most: int = ERROR_TEXT) -> str:
 
 def warn(text: str) -> None:
     """Say something that users should know, as a Python warning at the line that called this package. Where warnings
-    are errors it is logged instead: what a study has to do must not end in the middle."""
-    level, frame = 1, sys._getframe(0)
+    are errors it is logged instead: what a study has to do must not end in the middle. It is said by a thread, which is
+    waited for only a moment: nobody may be reading what goes to standard error."""
+    frame = sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("farthing."):
-        level, frame = level + 1, frame.f_back
-    try:
-        warnings.warn(text, RuntimeWarning, stacklevel=level)
-    except Warning:
-        logger.warning(text)
+        frame = frame.f_back
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    module, place = frame.f_globals.get("__name__", "<unknown>"), (frame.f_code.co_filename, frame.f_lineno)
+
+    def say() -> None:
+        try:
+            warnings.warn_explicit(text, RuntimeWarning, *place, module, registry)
+        except Exception:  # warnings are errors, or standard error was closed
+            logger.warning(text)
+
+    thread = Thread(target=copy_context().run, args=(say,), name="farthing-warning", daemon=True)
+    thread.start()
+    thread.join(SAYING_SECONDS)
 
 
 def plain(value: Any) -> Any:

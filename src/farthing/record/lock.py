@@ -13,13 +13,13 @@ import re
 import socket
 import stat
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
 from farthing.errors import StorageError
+from farthing.plain import warn
 from farthing.record.paths import OWNER_ONLY
 
 try:
@@ -165,4 +165,4 @@ def _warn_once(path: Path, study_file: str | PathLike[str], why: str) -> None:
     if str(path) not in _warned:
         _warned.add(str(path))
         text = f"{study_file}: {why}; nothing keeps a second process from running this study"
-        warnings.warn(text, RuntimeWarning, stacklevel=5)
+        warn(text)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from farthing.errors import StorageError
+from farthing.plain import warn
 from farthing.record.checksums import BEGINNING
 from farthing.record.marks import HEARTBEAT, DamagedMark, Use, body_of, use_of
 from farthing.record.paths import require_ordinary
@@ -67,7 +67,7 @@ def look(path: Path, name: str, form: Format) -> Contents:
         else:
             if found.used or FileState.of(path) == state or time.monotonic() > deadline:
                 for text in attempt.said:
-                    warnings.warn(f"{name}: {text}", RuntimeWarning, stacklevel=4)
+                    warn(f"{name}: {text}")
                 return found
         time.sleep(0.02)
 

@@ -19,6 +19,7 @@ from farthing.runner.supervisor import kill_tree, process_rows
 
 SHARE = 0.02  # of the time that may be spent on looking: with thousands of processes on the machine a look is slow
 MOST_DEAD = 50  # children that ended and nobody waits for, with which a worker is used again
+MOST_CHILDREN = 300  # the same, living ones too: more than any pool has, and killing thousands takes seconds
 
 
 class Orphans:
@@ -28,7 +29,8 @@ class Orphans:
         self._next_look = 0.0
 
     def end(self) -> bool:
-        """End daemons. True if there are many children that ended: perhaps nobody will ever wait for them."""
+        """End daemons. True if there are many children, or many that ended: perhaps they grow with every evaluation,
+        and nobody will ever wait for them."""
         if not has_children() or time.monotonic() < self._next_look:
             return False
         began = time.thread_time()
@@ -44,7 +46,7 @@ class Orphans:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)  # one that was just killed is taken note of at the next look
         self._next_look = time.monotonic() + (time.thread_time() - began) / SHARE
-        return sum(row.is_dead for row in mine.values()) > MOST_DEAD
+        return len(mine) > MOST_CHILDREN or sum(row.is_dead for row in mine.values()) > MOST_DEAD
 
 
 def has_children() -> bool:
