@@ -20,6 +20,7 @@ logger = logging.getLogger("farthing")
 SHOWN = 200  # characters of a wrong value in a message
 NESTED = 100  # containers inside each other that are kept of an attribute: JSON readers fail at about a thousand
 LONGEST_WHOLE = 1000  # bits of a whole number that is kept: a float holds those of up to 1024
+LONGEST_SHOWN = 2000  # bits of one that is shown: Python may refuse to write more than 640 digits
 ATTRIBUTES = 10_000_000  # characters of JSON that are kept of the attributes of one report or trial
 ERROR_TEXT = 100_000  # characters that are kept of an error: more than a screen, less than a file should hold per trial
 LONGEST_NAME = 1000  # characters of an attribute's name
@@ -40,7 +41,7 @@ def shown(given: object) -> str:
 
 def _described(given: object) -> str:
     """Its repr, or its kind if that cannot be had: an object of the user's own may raise anything."""
-    if isinstance(given, int) and int.bit_length(given) > LONGEST_WHOLE:
+    if isinstance(given, int) and int.bit_length(given) > LONGEST_SHOWN:
         return f"a whole number of about {math.ceil(int.bit_length(given) * math.log10(2))} digits"
     try:
         return readable(repr(given))
