@@ -121,7 +121,7 @@ def kept_attributes(given: Mapping[Any, Any]) -> dict[str, Any]:
         text = _Plain(math.inf).key(name)[:LONGEST_NAME]
         item, size = _within(value, left)
         left -= len(text) + size
-        if left < 0:  # there are so many
+        if left < 0:  # there are too many
             kept["..."] = LEFT_OUT
             break
         kept[text] = item
@@ -157,7 +157,7 @@ _AS_IT_IS = (bool, float, type(None))
 
 
 class _Plain:
-    """Makes JSON values of at most about so many characters, from anything."""
+    """Makes JSON values of at most about `most` characters, from anything."""
 
     def __init__(self, most: float) -> None:
         self._left = most

@@ -72,8 +72,8 @@ class Session:
         return self.record.storage
 
     def propose(self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf) -> list[Proposal]:
-        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy is
-        given so many seconds to think."""
+        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
+        think for `seconds`."""
         self._decide_late(seconds)
         self._require_open()
         n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
@@ -126,7 +126,7 @@ class Session:
 
     def _decide_late(self, seconds: float) -> None:
         """Decide what becomes of trials that were cut short right after a step, before that was decided; all of them
-        in so many seconds."""
+        in `seconds`."""
         undecided = [trial for trial in self.history.cut_short if trial.undecided]
         for trial in undecided:
             then = replace(trial, status=Status.RUNNING, error=None, ended_by=None, kept_step=len(trial.curve))
@@ -155,7 +155,7 @@ class Session:
         return [self._checked(proposal) for proposal in proposals], way
 
     def _thought(self, history: History, seconds: float, think: Callable[[History], T]) -> tuple[T, Way]:
-        """What the policy thinks of a history in so many seconds."""
+        """What the policy thinks of a history in at most `seconds`."""
         with one_blas_thread():
             return self._thinking.within(
                 seconds, rows_of(self.policy, history), lambda way: think(replace(history, way=way))
@@ -193,8 +193,8 @@ class Session:
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None,
         seconds: float = math.inf,
     ) -> Decision:  # fmt: skip
-        """A running trial has trained one more step, and spent some units: what to do next, decided in so many
-        seconds."""
+        """A running trial has trained one more step, and spent some units: what to do next, decided in at most
+        `seconds`."""
         before, turned = self.history.trials[number], self.record.direction.turned
         new = before.kept_step >= len(before.curve)
         account = "evaluation" if new else "retrained"

@@ -44,7 +44,7 @@ class Way(StrEnum):
 
 
 def few_rows(n: int, values: Array | None = None, most: int = MOST_FEW) -> Ints:
-    """At most so many of n rows, ascending. Where there are values (n,), half of them are those of least value; the
+    """At most `most` of n rows, ascending. Where there are values (n,), half of them are those of least value; the
     others are evenly spread, and tell where was looked before.
 
     >>> few_rows(6, np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]), most=4).tolist()

@@ -21,7 +21,7 @@ class OutOfTime(Exception):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """What is computed inside raises OutOfTime at the first `keep_to_deadline` after so many seconds.
+    """What is computed inside raises OutOfTime at the first `keep_to_deadline` after these seconds.
 
     >>> with within(0.0):
     ...     keep_to_deadline()

@@ -100,7 +100,7 @@ class FreshSpace:
         return config
 
     def _claim_drawn(self, count: int, rng: np.random.Generator) -> Config | None:
-        """What so many draws would claim one by one. Their keys are looked up together, which is faster by far; the
+        """What that many draws would claim one by one. Their keys are looked up together, which is faster by far; the
         generator is left where the last draw needed would have left it."""
         p, before = len(self.levels), rng.bit_generator.state
         U = rng.random((count, p))

@@ -38,7 +38,7 @@ RESERVE = {Way.FULL: 2.0, Way.KEPT: 2.0}  # times what a way takes must be left:
 
 
 def seconds_of(way: Way, rows: int, reference: float) -> float:
-    """What an ask takes with so many observations, where the reference factorisation takes `reference` seconds."""
+    """Seconds that an ask takes with that many observations, where the reference factorisation takes `reference` seconds."""
     if way is Way.NONE:
         return 0.0
     rows = min(rows, MOST_FEW) if way is Way.FEW else rows
@@ -55,7 +55,7 @@ def _work(rows: int) -> float:
 
 
 def way_within(seconds: float, predicted: Mapping[Way, float]) -> Way:
-    """The most careful way for which there is time in so many seconds, given what each takes.
+    """The most careful way that fits into `seconds`, given what each takes.
 
     >>> way_within(1.0, {Way.FULL: 9.0, Way.KEPT: 0.6, Way.FEW: 0.1, Way.NONE: 0.0}).value
     'few'
@@ -84,7 +84,7 @@ class Thinking:
     paces: dict[Way, float] = field(default_factory=dict)
 
     def within(self, seconds: float, rows: int | None, think: Callable[[Way], T]) -> tuple[T, Way]:
-        """What `think` finds in at most so many seconds, and the way it took. `rows` are the observations of the
+        """What `think` finds in at most `seconds`, and the way it took. `rows` are the observations of the
         largest model, None for a policy that knows no ways."""
         if math.isinf(seconds) or rows is None:
             return think(Way.FULL), Way.FULL

@@ -78,7 +78,8 @@ def files_bytes(folder: Path = SHARED) -> int:
 
 
 def is_above(pid: int, limit: float, since: float | None = None) -> bool:
-    """Whether a process tree holds more than so many bytes; with files written since that time, if it is given."""
+    """Whether a process tree holds more than `limit` bytes, files written since the time `since` included, if it is
+    given."""
     if not (PROC / "self" / "smaps_rollup").exists():  # elsewhere than on Linux a suspicion has to do
         return True
     members = tree_members(pid)
