@@ -38,7 +38,7 @@ RESERVE = {Way.FULL: 2.0, Way.KEPT: 2.0}  # times what a way takes must be left:
 
 
 def seconds_of(way: Way, rows: int, reference: float) -> float:
-    """Seconds that an ask takes with that many observations, where the reference factorisation takes `reference` seconds."""
+    """Seconds that an ask takes with `rows` observations, where the reference factorisation takes `reference`."""
     if way is Way.NONE:
         return 0.0
     rows = min(rows, MOST_FEW) if way is Way.FEW else rows
