@@ -14,8 +14,10 @@ import farthing as ft
 from called import pids_in, require_gone, state_of, until
 from farthing.cli.command_template import CommandTemplate
 from farthing.cli.program import Program
-from farthing.cli.program_process import SUBREAPER, ProgramProcess, adopt_orphans
+from farthing.cli.program_process import ProgramProcess
 from farthing.run_context import Run, inside
+from farthing.runner.process_tree import adopt_orphans
+from farthing.runner.supervisor import SUBREAPER
 
 LOOP = [  # the distance of x from 70, counted by a loop
     "x=$1; distance=0",

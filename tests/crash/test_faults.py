@@ -98,6 +98,11 @@ FAULTS: dict[str, tuple[Callable[[], Any], str, str]] = {
         "failed",
         "the objective was told to end by SIGTERM, and not by the run",
     ),
+    "SIGHUP from elsewhere": (
+        lambda: os.kill(os.getpid(), signal.SIGHUP) or time.sleep(60),
+        "failed",
+        "the objective was told to end by SIGHUP, and not by the run",
+    ),
     "hang": (hangs, "killed", "killed: it took longer than 1s, the limit of a trial"),
     "hang without SIGTERM": (hangs_deaf, "killed", "killed: it took longer"),
     "hang that catches all": (swallows_everything, "killed", "killed: it took longer"),

@@ -16,8 +16,9 @@ from typing import Any
 
 from farthing.cli.command_template import CommandTemplate, as_text
 from farthing.cli.program_output import ProgramFailed, quoted, read_result, read_step
-from farthing.cli.program_process import ProgramProcess, adopt_orphans
+from farthing.cli.program_process import ProgramProcess
 from farthing.run_context import Run, current_run
+from farthing.runner.process_tree import adopt_orphans
 
 CLOSING_SECONDS = 1.0  # for a program to end after SIGTERM: cleaning up takes less
 SAVING_SECONDS = 4.0  # the same, if it may write a checkpoint first

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from select import select
 from typing import Self
 
@@ -28,8 +27,6 @@ KILLED_SECONDS = 0.1  # to end after SIGTERM, if the evaluation is being killed:
 # Seconds until a program that does not continue is sent SIGCONT again: soon at first, then twice as long each time.
 FIRST_AGAIN, LONGEST_AGAIN = 0.01, 1.0
 POLL = 0.05  # seconds between two looks, on systems without open_pidfd
-
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 
 class ProgramProcess:
@@ -159,13 +156,3 @@ class ProgramProcess:
             raise ProgramFailed(f"the program {how} and wrote nothing to standard error")
         said = "\n".join(tail)
         raise ProgramFailed(f"the end of its standard error:\n{said}\nthe program {how}: {quoted(tail[-1].strip())}")
-
-
-@cache
-def adopt_orphans() -> None:
-    """Let orphaned descendants become children of this process, if the system can: whoever ends this process finds its
-    descendants by their parents, and ends those too."""
-    import ctypes
-
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)

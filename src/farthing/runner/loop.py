@@ -215,7 +215,7 @@ class _Loop:
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
-                self._terminated(number, seconds)
+                self._terminated(number, answer.reason, seconds)
             case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if outcome is None or outcome.value is None:
@@ -245,15 +245,15 @@ class _Loop:
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
-    def _terminated(self, number: int, seconds: float) -> None:
-        """A worker got SIGTERM. If not from us, then perhaps from whoever signals us too: schedulers of clusters signal
-        all processes of a job, in any order."""
+    def _terminated(self, number: int, signal: str, seconds: float) -> None:
+        """A worker got SIGTERM or SIGHUP. If not from us, then perhaps from whoever signals us too: schedulers of
+        clusters signal all processes of a job, in any order."""
         if self.active[number].doom is None and not self.interrupts.terminated:
             time.sleep(MOMENT)
         if self.active[number].doom is None and self.interrupts.terminated:
             self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
         else:
-            self._died(number, "was told to end by SIGTERM, and not by the run", seconds)
+            self._died(number, f"was told to end by {signal}, and not by the run", seconds)
 
     def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
         spent, cost = self._spent(number, active.gauges.spent(), seconds, step.cost)

@@ -27,10 +27,10 @@ from typing import Any
 from farthing.plain import shown, text_of
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import WorkerTerminated, close_steps, evaluate, failure, flush_output, next_step
-from farthing.runner.forks import reset_in_forks
+from farthing.runner.forks import TERMINATIONS, reset_in_forks
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.orphans import Orphans
-from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable
+from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable, signal_name
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
@@ -48,19 +48,23 @@ class Worker:
         self._left, self._speed, self._began = 0.0, 0.0, 0.0  # of the budget, when the current action began
         self._inside_objective = False
         self._orphans = Orphans()
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup
+        self._heard = [signal.SIGTERM] if ignored else TERMINATIONS
         sys.argv[:] = payload.arguments
         _define_in_main(payload.objective)
 
     @reset_in_forks
-    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._inside_objective:
-            raise WorkerTerminated
+            raise WorkerTerminated(signal_name(number))
 
     def answer(self, message: Begin | Step | Close) -> Answer:
         """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
         after the answer."""
         began = self._began = perf_counter()
-        signal.signal(signal.SIGTERM, self._on_sigterm)  # again each time: the objective may have set its own
+        for number in self._heard:
+            signal.signal(number, self._on_signal)  # again each time: the objective may have set its own
+        reason = ""
         try:
             try:
                 self._inside_objective = True
@@ -69,8 +73,8 @@ class Worker:
                 self._inside_objective = False
         except KeyboardInterrupt:
             kind, outcome = AnswerKind.INTERRUPTED, None
-        except WorkerTerminated:
-            kind, outcome = AnswerKind.TERMINATED, None
+        except WorkerTerminated as told:
+            kind, outcome, reason = AnswerKind.TERMINATED, None, str(told)
         except BaseException as error:  # of what surrounds the objective, which it may have harmed
             kind, outcome = AnswerKind.RETURNED, failure(error)
         finally:
@@ -79,7 +83,7 @@ class Worker:
             self._steps = None  # frees the model
         flush_output()
         seconds = perf_counter() - began
-        return Answer(kind, outcome, seconds, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
+        return Answer(kind, outcome, seconds, reason, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
