@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from farthing.budget import Budget, Charges
 from farthing.record.state import State
@@ -51,8 +51,7 @@ def is_timed(budget: Budget) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Uncharged:
+class Uncharged(NamedTuple):
     """Two sums that grow in turn, as they were at `moment`."""
 
     moment: float
@@ -64,8 +63,8 @@ class Uncharged:
         """As they are at a later moment; an objective in this process may have turned back the clock."""
         seconds = max(moment - self.moment, 0.0)
         if self.waiting:
-            return replace(self, moment=moment, waited=self.waited + seconds)
-        return replace(self, moment=moment, worked=self.worked + seconds)
+            return self._replace(moment=moment, waited=self.waited + seconds)
+        return self._replace(moment=moment, worked=self.worked + seconds)
 
 
 class Clock:
@@ -79,11 +78,11 @@ class Clock:
 
     def wait(self) -> None:
         """From here on time is the evaluations'."""
-        self._due = replace(self.now, waiting=True)
+        self._due = self.now._replace(waiting=True)
 
     def work(self) -> None:
         """From here on time is the optimiser's."""
-        self._due = replace(self.now, waiting=False)
+        self._due = self.now._replace(waiting=False)
 
     @property
     def now(self) -> Uncharged:
@@ -105,14 +104,14 @@ class Clock:
     def waited(self) -> float:
         """Seconds of evaluations that were not charged yet; they are charged with the next event."""
         self._taken_at = self._session.record.state
-        seconds, self._due = self._due.waited, replace(self._due, waited=0.0)
+        seconds, self._due = self._due.waited, self._due._replace(waited=0.0)
         return seconds
 
     def overhead(self) -> Charges:
         """What the optimiser spent until now and was not charged for yet; it is charged with the next event."""
         self._taken_at = self._session.record.state
         due = self.now
-        self._due = replace(due, worked=0.0)
+        self._due = due._replace(worked=0.0)
         return {"optimiser": self._session.ledger.budget.priced(due.worked)}
 
     def seconds_left(self, ages: Collection[float]) -> float:
