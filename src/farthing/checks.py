@@ -16,8 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from farthing.errors import FarthingError, InvalidArgument
-from farthing.plain import plain as plain  # for those who know it from here
-from farthing.plain import shown as shown
+from farthing.plain import shown
 from farthing.trial import Outcome, Proposal, Status
 
 Error = type[FarthingError]

@@ -12,7 +12,7 @@ import farthing as ft
 from farthing.errors import StorageError
 from farthing.record.lock import exclusive
 from farthing.record.reader import read_study
-from farthing.record.schema import CURRENT, EVENTS, VERSION_2, Format
+from farthing.record.schema import CURRENT, VERSION_2, Format
 from farthing.record.storage import SQLiteLog
 
 
@@ -32,7 +32,7 @@ def careless(connection: sqlite3.Connection) -> None:
 
 
 def without_notes(connection: sqlite3.Connection) -> None:
-    remade(connection, EVENTS)
+    remade(connection, VERSION_2["events"])
 
 
 def remade(connection: sqlite3.Connection, table: str) -> None:
@@ -43,7 +43,9 @@ def remade(connection: sqlite3.Connection, table: str) -> None:
     connection.execute("DROP TABLE old")
 
 
-NOTED = EVENTS.replace("checksum INTEGER NOT NULL", "checksum INTEGER NOT NULL,\n    note TEXT NOT NULL DEFAULT ''")
+NOTED = VERSION_2["events"].replace(
+    "checksum INTEGER NOT NULL", "checksum INTEGER NOT NULL,\n    note TEXT NOT NULL DEFAULT ''"
+)
 
 THIRD = Format(
     3, {**CURRENT.tables, 3: {**VERSION_2, "events": NOTED}}, {**CURRENT.migrations, 2: with_a_note}

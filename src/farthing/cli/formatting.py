@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from farthing.budget import Ledger, amount_text
-from farthing.checks import plain
 from farthing.escaping import in_json, on_lines, on_one_line
+from farthing.plain import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")

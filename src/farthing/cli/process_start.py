@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from farthing.runner.supervisor import stat_line
+
 STARTING_SECONDS = 3.0  # from the start of an interpreter to the first import: milliseconds, seconds on a slow disk
 
 
@@ -19,7 +21,7 @@ def process_start(imported: float, stat: Path = Path("/proc/self/stat")) -> floa
     5.0
     """
     try:
-        ticks = int(stat.read_text().rpartition(")")[2].split()[19])  # field 22 of proc(5), after the name in brackets
+        ticks = int(stat_line(str(stat)).split()[19])  # field 22 of proc(5); the line begins with the third
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         return imported

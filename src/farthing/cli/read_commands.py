@@ -75,7 +75,7 @@ def _echo_runs(note: Any) -> None:
         _echo_line(f"runs        {note.get('objective') or note.get('command')}")
         _echo_line(f"in          {note.get('folder', '.')}")
     elif note is not None:
-        from farthing.checks import shown
+        from farthing.plain import shown
 
         _echo_line(f"runs        {shown(note)}, which makes no sense")
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from farthing.budget import Budget, Charges, Ledger
-from farthing.checks import plain
 from farthing.history import Way
 from farthing.history.history import TrackedTrial
+from farthing.plain import plain
 from farthing.record import stored_checks as stored
 from farthing.record import stored_settings
 from farthing.record.state import CAN_GO_ON, Encoding, Event, State, check_stretch
@@ -188,7 +188,7 @@ class Reported(Event):
             "cost": report.cost,
             "train_value": turned(report.train_value),
             "saved": report.saved,
-            "attributes": plain(report.attributes),
+            "attributes": report.attributes,
             "charges": self.charges,
         }
 
@@ -271,7 +271,7 @@ class Ended(Event):
             "value": encoding.direction.turned(outcome.value),
             "cost": outcome.cost,
             "error": outcome.error,
-            "attributes": plain(outcome.attributes),
+            "attributes": outcome.attributes,
             "charges": self.charges,
         }
 

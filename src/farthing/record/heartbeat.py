@@ -1,4 +1,4 @@
-"""A heartbeat: what a run has spent since its last events, written about once a second over the one before.
+"""A heartbeat: what a run has spent since its last events, written twice a second over the one before.
 
 Where a process is killed, nobody can record what it spent since its last event. The heartbeat bounds what is lost: who
 opens the file next charges what still counts of it. Amounts that belong to no trial count if no event came after the

@@ -25,18 +25,8 @@ CREATE TABLE events (
 ) STRICT
 """
 
-EVENTS = """
-CREATE TABLE events (
-    number   INTEGER PRIMARY KEY,
-    time     REAL NOT NULL,
-    kind     TEXT NOT NULL,
-    body     TEXT NOT NULL,
-    checksum INTEGER NOT NULL
-) STRICT
-"""
-
-MARKS = """
-CREATE TABLE marks (
+CHECKED = """
+CREATE TABLE {name} (
     number   INTEGER PRIMARY KEY,
     time     REAL NOT NULL,
     kind     TEXT NOT NULL,
@@ -76,7 +66,7 @@ def with_checksums(connection: sqlite3.Connection) -> None:
 
 
 VERSION_1: Tables = {"events": EVENTS_1}
-VERSION_2: Tables = {"events": EVENTS, "marks": MARKS}
+VERSION_2: Tables = {name: CHECKED.format(name=name) for name in ("events", "marks")}
 
 CURRENT = Format(SCHEMA_VERSION, {1: VERSION_1, 2: VERSION_2}, {1: with_checksums})
 

@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from farthing.budget import ACCOUNTS, Budget, Charges
-from farthing.checks import shown
-from farthing.plain import NESTED
+from farthing.plain import NESTED, shown
 
 UNITS = frozenset({*Budget.UNITS, "evaluations"})
 LARGEST = 2**53  # of a whole number: above it a float is not exact, and nothing that is counted comes near
@@ -39,12 +38,17 @@ def number(name: str, given: object) -> None:
         _refuse(name, given)
 
 
+def spent(name: str, given: object) -> None:
+    """A number of at least 0."""
+    number(name, given)
+    if not isinstance(given, int | float) or given < 0:
+        _refuse(name, given)
+
+
 def amount(name: str, given: object) -> None:
     """None, or a number of at least 0."""
     if given is not None:
-        number(name, given)
-        if not isinstance(given, int | float) or given < 0:
-            _refuse(name, given)
+        spent(name, given)
 
 
 def switch(name: str, given: object) -> None:
@@ -91,17 +95,15 @@ def amounts(name: str, given: object) -> None:
     mapping(name, given)
     assert isinstance(given, Mapping)
     only(name, given, UNITS)
-    for unit, spent in given.items():
-        if spent is None:
-            _refuse(f"{name} in {unit}", spent)
-        amount(f"{name} in {unit}", spent)
+    for unit, amount_of_unit in given.items():
+        spent(f"{name} in {unit}", amount_of_unit)
 
 
 def charges(given: Charges) -> None:
     mapping("charges", given)
     only("charges", given, ACCOUNTS)
-    for account, spent in given.items():
-        amounts(account, spent)
+    for account, by_unit in given.items():
+        amounts(account, by_unit)
 
 
 def ledger(given: object) -> None:
@@ -110,6 +112,5 @@ def ledger(given: object) -> None:
     assert isinstance(given, Mapping)
     only("ledger", given, ("accounts", "committed", "running"))
     charges(given["accounts"])
-    number("committed", given["committed"])
-    amount("committed", given["committed"])
+    spent("committed", given["committed"])
     whole("running", given["running"])

@@ -69,8 +69,7 @@ def _check_earlier(study: Mapping[str, Any], parameters: int) -> None:
     if not all(isinstance(given, list) for given in (costs, units, killed)) or not costs or len(costs) != len(units):
         raise ValueError("an earlier study has not as many points as costs")
     for cost in costs:
-        stored.number("an earlier cost", cost)
-        stored.amount("an earlier cost", cost)
+        stored.spent("an earlier cost", cost)
     for unit in units:
         if not isinstance(unit, list) or len(unit) != parameters:
             raise ValueError("a point of an earlier study is none of this space")

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from farthing.checks import refuse, shown
+from farthing.checks import refuse
 from farthing.errors import InvalidSpace
+from farthing.plain import shown
 from farthing.space.foreign import configspace, optuna, ray, scipy
 from farthing.space.foreign.common import LISTED, Partials, class_names, listed, naming
 from farthing.space.parameters import Parameter

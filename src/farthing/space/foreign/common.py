@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from farthing.checks import finite, shown
+from farthing.checks import finite
 from farthing.errors import InvalidSpace
+from farthing.plain import shown
 from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 
 Partials = list[dict[str, object]]  # partial configurations, for `forbid`
