@@ -11,18 +11,14 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from farthing import checks
-from farthing.acquisitions.pareto import Front
-from farthing.budget import Budget, Ledger
+from farthing.budget import Budget
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyEnded, StudyMismatch
-from farthing.history import History
+from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
-from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of, recommend
-from farthing.policies.pareto import front_of
+from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
@@ -31,15 +27,16 @@ from farthing.runner.loop import run
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
 from farthing.space import Space
+from farthing.study_view import StudyView
 from farthing.trial import Config, Decision, Objective, Outcome, Proposal, Report, Status, Trial
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Callback = Callable[["Study", Trial], Any]
 
 
-class Study:
+class Study(StudyView):
     """A search for the configuration of least value (or largest, with `maximize`) that the budget can buy.
 
     space      where to search
@@ -135,35 +132,6 @@ class Study:
             if limits is not None:
                 record.limit(limits)
         return study
-
-    @property
-    def space(self) -> Space:
-        """The search space."""
-        return self._session.space
-
-    @property
-    def policy(self) -> Policy:
-        """The policy that proposes."""
-        return self._session.policy
-
-    @property
-    def seed(self) -> int:
-        """The seed that makes its proposals repeatable."""
-        return self._session.seed
-
-    @property
-    def maximize(self) -> bool:
-        """Whether the largest value is the best."""
-        return self._session.record.settings.maximize
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether a signal ended the last run."""
-        return self._session.interrupted
-
-    @property
-    def _history(self) -> History:
-        return self._session.history
 
     # -- ask and tell ------------------------------------------------------------------------------------------------
 
@@ -270,23 +238,6 @@ class Study:
         """End the run after the evaluations that are running; no new one begins."""
         self._session.stop_requested = True
 
-    @property
-    def ended(self) -> StudyEnded | None:
-        """Why there will be no more proposals, or None."""
-        return self._session.ended
-
-    # -- results -----------------------------------------------------------------------------------------------------
-
-    @property
-    def ledger(self) -> Ledger:
-        """What was spent, is committed and remains."""
-        return self._session.ledger
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        """What was noted last; see `note`."""
-        return self._session.results.notes
-
     def note(self, **notes: Any) -> None:
         """Keep something in the study's file for whoever continues it, as JSON; it replaces earlier notes.
 
@@ -298,86 +249,9 @@ class Study:
         """
         self._session.record.note(notes)
 
-    @property
-    def task(self) -> Task:
-        """What the data is like, as the study was told."""
-        return dict(self._history.cost_knowledge.task)
-
-    @property
-    def trials(self) -> list[Trial]:
-        """All trials by number, values in your own sign."""
-        return self._session.results.trials
-
-    def trial(self, number: int) -> Trial:
-        """One trial by its number."""
-        return self._session.results.trial(checks.whole_number("number", number, least=None))
-
-    def count(self, *status: Status) -> int:
-        """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
-        return self._history.count(*status)
-
-    @property
-    def best(self) -> Trial:
-        """The trial with the best value observed; of iterative learners also one that is paused or was stopped."""
-        return self._session.results.best
-
-    @property
-    def recommended(self) -> Trial:
-        """The complete trial that a model of all values thinks best: where values are noisy, not the luckiest."""
-        with one_blas_thread():
-            return self._session.results.found(recommend(self.space, self._history))
-
-    def pareto(self, trial: int | None = None) -> Front:
-        """What improvement can be expected for what cost now, or as it was when that trial was asked for; where EI,
-        EIpu, EI-cool and CEI would pick; and the alphas whose EI / cost^alpha would lead to the pick of CEI.
-
-        >>> import farthing as ft
-        >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=100), seed=0)
-        >>> for _ in range(5):
-        ...     proposal = study.ask()
-        ...     x = proposal.config["x"]
-        ...     _ = study.tell(proposal, value=(x - 0.6) ** 2, cost=1 + 9 * x)
-        >>> picks = study.pareto().picks
-        >>> picks["CEI"].log_cost <= picks["EI"].log_cost
-        True
-        """
-        return front_of(self._session.record, trial, self.policy)
-
-    @property
-    def storage(self) -> str | None:
-        """The study's file, None when it lives in memory."""
-        return self._session.storage
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per trial: number, status, value, cost, steps, config.<name>, ... (needs pandas)."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'farthing[frame]'") from error
-        return pd.DataFrame([trial.row for trial in self.trials])
-
-    def close(self) -> None:
-        """Close the study's file."""
-        self._session.record.log.close()
-
-    def __enter__(self) -> Study:
-        return self
-
-    def __exit__(self, *exception: object) -> Literal[False]:
-        self.close()
-        return False
-
     def __reduce__(self) -> Any:
         """A copy elsewhere would not be this study: what is told to it would be lost."""
         raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
-
-    def __repr__(self) -> str:
-        best = self._session.results.best_value
-        value = "none yet" if best is None else f"{best:.6g}"
-        return (
-            f"<Study {self.policy.name}: {len(self._history.trials)} trials, best {value}, "
-            f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
-        )
 
 
 def _checked(callbacks: Any) -> list[Callable[..., Any]]:
