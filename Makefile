@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 EXPERIMENTS := latency quality asks blackbox batches failures bapi bopt-synthetic bopt-curves bopt-toy levels \
-	extrapolation cost-models cost-transfer sklearn runner throughput attack
+	extrapolation cost-models cost-transfer sklearn runner start throughput attack
 
 .PHONY: help demo test check format house clean $(addprefix bench-,$(EXPERIMENTS))
 
@@ -39,6 +39,7 @@ help:
 	@echo "Searches and the runner"
 	@echo "  make bench-sklearn         FarthingSearchCV, compared with the searches of scikit-learn and Optuna"
 	@echo "  make bench-runner          how far budgets of seconds are overrun, compared with Optuna and FLAML; workers"
+	@echo "  make bench-start           how much of a budget goes into starting processes, compared with Optuna"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
 	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
 
@@ -62,7 +63,7 @@ format: .venv/test.stamp
 	$(BIN)/ruff format
 
 bench-latency bench-quality bench-asks bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-batches: .venv/demo.stamp
