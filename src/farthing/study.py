@@ -210,7 +210,7 @@ class Study(StudyView):
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run(
-        self, objective: Objective, *, workers: int = 1, isolate: bool | None = None,
+        self, objective: Objective, *, workers: int = 1, isolate: bool | str | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
         paused_limit: int = PAUSED_LIMIT, meter: Any = None, progress: bool | None = None,
         callbacks: Iterable[Callback] = (),
@@ -219,7 +219,8 @@ class Study(StudyView):
 
         workers        number of evaluations that run in parallel
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
-                       money is limited, and refuses an objective that cannot be sent to another process
+                       money is limited, and refuses an objective that cannot be sent to another process; "spawn" is
+                       True without forks: each process is a new one and loads the objective itself
         trial_seconds  the longest a trial may take; then it is killed
         trial_memory   the most memory a trial may hold ("2GB"); then it is killed
         paused_limit   the number of paused learners that may stay alive; beyond that limit the worst one is closed, and

@@ -34,7 +34,7 @@ def tune(
     cost_prior: CostPrior | None = None,
     task: Task | None = None,
     workers: int = 1,
-    isolate: bool | None = None,
+    isolate: bool | str | None = None,
     trial_seconds: float | str | None = None,
     trial_memory: float | str | None = None,
     paused_limit: int = PAUSED_LIMIT,

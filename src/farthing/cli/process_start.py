@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from farthing.runner.supervisor import stat_line
+from farthing.runner.processes import stat_line
 
 STARTING_SECONDS = 3.0  # from the start of an interpreter to the first import: milliseconds, seconds on a slow disk
 

@@ -1,13 +1,22 @@
-"""One BLAS thread for small matrices: with more, they mostly wait for each other."""
+"""Threads of BLAS: one for small matrices, because more mostly wait for each other; and how many forks use.
+
+OpenMP starts threads when they are needed, as many as its environment variable says. OpenBLAS starts them when it is
+loaded, and a process with several threads must not fork. So a process that will fork loads it with one, and its forks
+say how many they want: as many as the variables say that OpenBLAS reads.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import Any
 
-# environment variables
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+OPENMP, OPENBLAS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
+THREAD_LIMITS = (OPENMP, OPENBLAS, "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # environment variables
+READ_BY_OPENBLAS = (OPENBLAS, "GOTO_NUM_THREADS", OPENMP)  # the first that is set
 
 
 @cache
@@ -21,3 +30,48 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """A context in which the BLAS of NumPy and SciPy uses one thread."""
     context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return context
+
+
+def with_thread_limits(environment: Mapping[str, str], threads: int) -> dict[str, str]:
+    """An environment in which libraries use so many threads, unless it says something else already. The variable of
+    OpenMP speaks for all of them.
+
+    >>> with_thread_limits({"OPENBLAS_NUM_THREADS": "4"}, 2)["OPENBLAS_NUM_THREADS"]
+    '4'
+    >>> with_thread_limits({"OMP_NUM_THREADS": "4"}, 2)
+    {'OMP_NUM_THREADS': '4'}
+    """
+    return dict(environment) if OPENMP in environment else {**dict.fromkeys(THREAD_LIMITS, str(threads)), **environment}
+
+
+class OpenBlas:
+    """Each copy of it that is loaded here: NumPy and SciPy have their own."""
+
+    def __init__(self) -> None:
+        wanted = next((os.environ[name] for name in READ_BY_OPENBLAS if os.environ.get(name)), "")
+        self._threads = int(wanted) if wanted.isdecimal() else os.cpu_count() or 1
+        self._copies: list[Any] = []
+
+    @contextmanager
+    def loaded_with_one_thread(self) -> Iterator[None]:
+        """A context in which it may be loaded."""
+        before = os.environ.get(OPENBLAS)
+        os.environ[OPENBLAS] = "1"
+        try:
+            yield
+        finally:
+            os.environ.pop(OPENBLAS, None)
+            if before is not None:
+                os.environ[OPENBLAS] = before
+        if self._threads > 1 and "numpy" in sys.modules:
+            from threadpoolctl import ThreadpoolController
+
+            with suppress(Exception):  # it looks into libraries that it knows only by their names
+                found = ThreadpoolController().lib_controllers
+                self._copies = [library for library in found if library.internal_api == "openblas"]
+
+    def use_all_threads(self) -> None:
+        """In a fork, as many as the environment says."""
+        for library in self._copies:
+            with suppress(Exception):
+                library.set_num_threads(self._threads)

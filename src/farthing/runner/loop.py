@@ -281,11 +281,10 @@ class _Loop:
             self._announce(number)
 
     def _finish(self, number: int, outcome: Outcome, seconds: float) -> None:
-        """An evaluation has ended; the process of one that failed or was told to end may be harmed, and is not used
-        again."""
+        """An evaluation has ended; the process of one that was told to end may be harmed, and is not used again."""
         active = self.active.pop(number)
         shown = active.gauges.spent()  # while its process is there
-        if outcome.status is Status.FAILED or active.doom is not None:
+        if active.doom is not None:
             self.executor.kill(number)
         else:
             self.paused.close([number])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from farthing import checks
 from farthing.errors import InvalidArgument
@@ -20,6 +23,7 @@ from farthing.session import Session
 from farthing.trial import Objective
 
 CHECKED_BETWEEN = "then the budget is checked only between evaluations and steps"
+SPAWN = "spawn"  # worker processes, each a new one: none is forked
 PAUSED_LIMIT = 32  # learners of some hundred MB each still fit into the memory of a workstation
 
 
@@ -28,7 +32,7 @@ class RunOptions:
     """The options of `Study.run`, checked."""
 
     workers: int = 1
-    isolate: bool | None = None
+    isolate: bool | str | None = None
     paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
@@ -39,7 +43,7 @@ class RunOptions:
         checks.settle(
             self,
             workers=checks.whole_number("workers", self.workers, least=1),
-            isolate=checks.optional(checks.switch, "isolate", self.isolate),
+            isolate=_isolation(self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
@@ -64,7 +68,7 @@ class RunOptions:
         if self.isolate is False or not (is_needed or is_timed(session.ledger.budget)):
             return here
         try:
-            setup = WorkerSetup.of(objective, session.space, self.workers)
+            setup = WorkerSetup.of(objective, session.space, self.workers, forks=self.isolate != SPAWN)
             reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
             return ProcessPool(setup, session.space, self.workers, interrupts, reuse).started(patience)
         except CannotIsolate as error:
@@ -77,3 +81,11 @@ class RunOptions:
                 ) from error
             warn(f"the objective runs in this process, and {CHECKED_BETWEEN}: {error}")
             return here
+
+
+def _isolation(given: Any) -> bool | str | None:
+    if given is None or (isinstance(given, str) and given == SPAWN):
+        return given
+    if not isinstance(given, bool | np.bool_):
+        checks.refuse("isolate", f"True, False, {SPAWN!r} or None", given)
+    return bool(given)

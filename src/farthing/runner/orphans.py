@@ -15,7 +15,7 @@ import signal
 import time
 from contextlib import suppress
 
-from farthing.runner.supervisor import kill_tree, process_rows
+from farthing.runner.processes import kill_tree, process_rows
 
 SHARE = 0.02  # of the time that may be spent on looking: with thousands of processes on the machine a look is slow
 MOST_DEAD = 50  # children that ended and nobody waits for, with which a worker is used again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -17,6 +18,8 @@ from farthing.runner.supervisor_process import SupervisorProcess
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
 from farthing.space import Space
 from farthing.trial import Config
+
+logger = logging.getLogger("farthing")
 
 END_POLL_SECONDS = 0.5  # between checks whether a process has ended, where the system does not notify us
 
@@ -36,6 +39,7 @@ class ProcessPool:
         self._idle: list[WorkerProcess] = []
         self._assigned: dict[int, WorkerProcess] = {}  # to trials, paused ones included
         self._failed = FailedStarts()
+        self._forks = setup.forks  # as far as is known: the objective may need something that does not survive a fork
         self._supervisor: SupervisorProcess | None = None
 
     def started(self, patience: float) -> Self:
@@ -109,13 +113,21 @@ class ProcessPool:
         """An idle process says that it is ready, or that it is of no use."""
         if answer.kind is AnswerKind.READY:
             self._failed = FailedStarts()
+            self._note_birth(answer.reason)
             return
         self._idle.remove(process)
         process.kill()
         if answer.kind is AnswerKind.REFUSED:
             self._failed.note_refusal(answer.reason)
+        elif process.lost is not None and process.lost.error is not None:
+            self._failed.note_error(process.lost.error)
         elif not process.is_ready:
-            self._failed.note_death(answer.reason, process.is_awake)
+            self._failed.note_death(answer.reason, process.is_loading)
+
+    def _note_birth(self, why_not_forked: str) -> None:
+        if why_not_forked and self._forks:
+            logger.debug("workers are new processes, not forks: %s", why_not_forked)
+        self._forks = not why_not_forked
 
     def _keep_spares(self, spares: int) -> None:
         """Keep this many idle processes, so that the next evaluation need not wait for one to start."""
@@ -169,6 +181,7 @@ class ProcessPool:
         readable = wait([*owners, *self._interrupts.wakeups, *supervised], seconds)
         if any(one in supervised for one in readable):
             self._hear_supervisor()
+            polled.update(process for process in owners.values() if not process.is_ready)  # perhaps it is lost
         asked = dict.fromkeys([*(owners[one] for one in readable if one in owners), *polled])  # each once, in order
         return [(process, answer) for process in asked if (answer := process.receive()) is not None]
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from farthing.errors import MeterUnavailable
-from farthing.runner import supervisor
-from farthing.runner.supervisor import each_stat_line, living_descendants, tree_of
+from farthing.runner import processes
+from farthing.runner.processes import each_stat_line, living_descendants, tree_of
 
 PROC = Path("/proc")
 
-adopt_orphans = cache(supervisor.adopt_orphans)  # once is enough
+adopt_orphans = cache(processes.adopt_orphans)  # once is enough
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def is_running(pid: int, pidfd: int | None) -> bool:
 
 def kill_tree(leader: int) -> None:
     """Kill the leader of a process group, its group, and those of its descendants that left the group."""
-    supervisor.kill_tree(leader, _descendants)
+    processes.kill_tree(leader, _descendants)
 
 
 def _descendants(pid: int) -> list[int]:

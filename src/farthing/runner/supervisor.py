@@ -5,9 +5,12 @@ supervisor does, by the end of its socket or of the run's process, and kills eve
 what a worker that died leaves behind, and ends that too. A worker that ended keeps its number until the run has taken
 note of it.
 
-It is run as a file, by a Python without site packages, so that it starts in ten milliseconds. So it imports nothing of
-the package, and of `signal` and `socket` only the parts written in C: the rest would take as long again. What it knows
-of processes is here, and process_tree.py uses it too.
+Workers are forked by a nursery (nursery.py), one process that has loaded the objective. They fork twice, so that the
+supervisor adopts them and is their parent. A nursery that must not fork becomes a worker itself. From then on, and
+where forks are not wanted, each worker is a new process of its own.
+
+It runs in a Python without site packages, so that it starts in ten milliseconds. So it imports nothing of the package
+but processes.py, and of `signal` and `socket` only the parts written in C: the rest would take as long again.
 """
 
 from __future__ import annotations
@@ -18,172 +21,77 @@ import errno
 import os
 import select
 import struct
-import sys
 import time
 
-TYPE_CHECKING = False  # as in `typing`, which takes long to import
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from farthing.runner.processes import (
+    STAT_BYTES,
+    Row,
+    adopt_orphans,
+    each_stat_line,
+    exit_code,
+    kill_tree,
+    send_signal,
+    suppress,
+    take_note,
+)  # fmt: skip
 
-PROC = "/proc"
-STAT_BYTES = 4096  # more than a line of proc(5) can hold: a name of at most 64 bytes and about 50 numbers
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-ROUNDS = 100  # of stopping what a process starts while we list its descendants: two are enough unless it forks wildly
-
-RECORD = struct.Struct("=3i")  # what a run and its supervisor say to each other: what, and two numbers
+RECORD = struct.Struct("=4i")  # what a run, its supervisor and a nursery say to each other: what, and three numbers
 FILE = struct.Struct("i")  # a file descriptor that comes along
-START, FORGET = 1, 2  # the run: start a worker (its channel comes along); forget the worker of that number
-STARTED, REFUSED, ENDED = 3, 4, 5  # the supervisor: its number; the errno; its number and exit code
+# The run: start a worker for this ticket (its channel comes along); forget the worker of that number, which ended;
+# nobody waits for that ticket any more.
+START, FORGET, CANCEL = 1, 2, 3
+# The supervisor: a ticket's worker has this number; it could not be started, with the errno; the nursery died before
+# there was one, with its exit code and whether it was loading the objective; a worker ended, with its exit code.
+STARTED, REFUSED, LOST, ENDED = 4, 5, 6, 7
+# The nursery: it loads the objective; a ticket's worker has this number; it cannot fork, with the errno; it must not
+# fork, and is the worker itself.
+AWAKE, FORKED, FAILED, STAYS = 8, 9, 10, 11
+
+FORKS, SPAWNS = "forks", "spawns"  # how workers are started
 
 RUN_POLL = 0.25  # seconds between checks that the run is there, where the system does not notify us
 DYING_SECONDS = 5.0  # that killed processes may take to end before the supervisor leaves them to the system
 DYING_POLL = 0.005  # seconds between checks that they have
 
 
-class suppress:  # as in contextlib, which takes long to import
-    """Goes on after a block that raised one of these errors."""
+class Nursery:
+    """A process that forks workers, and the socket to it."""
 
-    def __init__(self, *errors: type[BaseException]) -> None:
-        self._errors = errors
+    def __init__(self, pid: int, control: socket.socket) -> None:
+        self.pid, self.control = pid, control
+        self.is_awake = False  # Python has started, and loads the objective
+        self.ticket: int | None = None  # for which it was asked to fork
 
-    def __enter__(self) -> None:
-        pass
+    def ask(self, ticket: int, channel: int) -> None:
+        self.ticket = ticket
+        file = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, FILE.pack(channel))]
+        with suppress(OSError):  # it has just died, which is seen elsewhere
+            self.control.sendmsg([RECORD.pack(START, ticket, 0, 0)], file)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        return kind is not None and issubclass(kind, self._errors)
-
-
-# -- processes ---------------------------------------------------------------------------------------------------------
-
-
-class Row:
-    """One process of the system. (Not a dataclass: to import those takes longer than to start Python.)"""
-
-    def __init__(self, line: bytes) -> None:
-        fields = line.split(None, 19)
-        self.parent, self.session = int(fields[1]), int(fields[3])
-        # Ended, and its parent has not taken note. A process whose first thread ended looks so while others go on.
-        self.is_dead = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-
-
-def stat_line(path: str) -> bytes:
-    """A line of /proc/PID/stat from its third field on: the name before it may hold anything. Empty if the process has
-    just ended or is hidden from us."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        line = os.read(file, STAT_BYTES)
-    except ProcessLookupError:
-        return b""
-    finally:
-        os.close(file)
-    return line[line.rindex(b")") + 2 :]
-
-
-def each_stat_line(proc: str = PROC) -> Iterator[tuple[int, bytes]]:
-    """The line of every process, read one by one; none where there is no /proc. The newest mostly come first: one that
-    forks and ends all the time is there only for a moment."""
-    try:
-        names = os.listdir(proc)
-    except OSError:
-        return
-    for name in reversed(names):
-        if name.isdecimal() and (line := stat_line(f"{proc}/{name}/stat")):
-            yield int(name), line
-
-
-def process_rows() -> dict[int, Row]:
-    """All processes, by their number."""
-    return {pid: Row(line) for pid, line in each_stat_line()}
-
-
-def tree_of(pid: int, children: dict[int, list[int]]) -> list[int]:
-    """A process, then its descendants."""
-    found, known = [pid], {pid}
-    for parent in found:  # grows while it is walked; a reused number may close a ring
-        new = [child for child in children.get(parent, []) if child not in known]
-        found += new
-        known.update(new)
-    return found
-
-
-def living_descendants(pid: int) -> list[int]:
-    """Without the process itself."""
-    rows = process_rows()
-    children: dict[int, list[int]] = {}
-    for child, row in rows.items():
-        children.setdefault(row.parent, []).append(child)
-    return [member for member in tree_of(pid, children)[1:] if not rows[member].is_dead]
-
-
-def kill_tree(leader: int, descendants: Callable[[int], list[int]] = living_descendants) -> None:
-    """Kill the leader of a process group, its group, and those of its descendants that left the group.
-
-    They are stopped first: what is stopped starts no more processes while we list them.
-    """
-    if leader != os.getpid():
-        _send(leader, signal.SIGSTOP)
-    found: list[int] = []
-    for _ in range(ROUNDS):
-        new = [pid for pid in descendants(leader) if pid not in found]
-        for pid in new:
-            _send(pid, signal.SIGSTOP)
-        found += new
-        if not new:
-            break
-    for pid in found:
-        _send(pid, signal.SIGKILL)
-    with suppress(OSError):
-        os.killpg(leader, signal.SIGKILL)
-
-
-def _send(pid: int, number: int) -> None:
-    with suppress(OSError):
-        os.kill(pid, number)
-
-
-def adopt_orphans() -> None:
-    """Let orphaned descendants become children of this process, if the system can: whoever ends this process finds its
-    descendants by their parents, and ends those too."""
-    import ctypes
-
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
-
-
-def exit_code(pid: int) -> int | None:
-    """How a child ended, None while it runs. It keeps its number, where the system can say so without taking note."""
-    try:
-        if not hasattr(os, "waitid"):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            return os.waitstatus_to_exitcode(status) if ended else None
-        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return 0
-    if found is None:
-        return None
-    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-
-
-def _take_note(pid: int) -> None:
-    """Of the end of a child: its number is free from here on."""
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-
-
-# -- the supervisor ----------------------------------------------------------------------------------------------------
+    def heard(self) -> tuple[int, int, int] | None:
+        """What it says next, None if nothing. Raises EOFError if it will say no more."""
+        try:
+            record = self.control.recv(RECORD.size, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        except OSError:
+            record = b""
+        if len(record) < RECORD.size:
+            raise EOFError
+        return RECORD.unpack(record)[:3]
 
 
 class Supervisor:
     """Starts workers, says how they ended, and ends them all when the run is gone."""
 
-    def __init__(self, control: socket.socket, run: int, command: list[str], reset: list[int]) -> None:
+    def __init__(self, control: socket.socket, run: int, forks: bool, command: list[str], reset: list[int]) -> None:
         self._control, self._run, self._command, self._reset = control, run, command, reset
-        self._running: set[int] = set()
+        self._forks = forks  # whether a nursery forks workers
+        self._nursery: Nursery | None = None
+        self._waiting: dict[int, int] = {}  # by ticket: the channels of workers that the nursery is to fork
+        self._running: dict[int, int] = {}  # workers, each with its ticket
         self._ended: set[int] = set()  # of which the run has not taken note
-        self._adopts = False
+        self._adopts: bool | None = None
         self._wakeup, wakes = os.pipe()  # becomes readable when a child has ended
         for end in (self._wakeup, wakes):
             os.set_blocking(end, False)
@@ -202,73 +110,175 @@ class Supervisor:
         with suppress(EOFError, OSError):
             while os.getppid() == self._run:
                 ready = [file for file, _ in self._poll.poll(self._patience)]
+                self._hear_nursery()
                 if self._wakeup in ready:
                     self._see_ends()
                 if self._control.fileno() in ready:
                     self._answer()
+                self._ask_nursery()
         self._end_all()
 
     def _answer(self) -> None:
         record, ancillary, _, _ = self._control.recvmsg(RECORD.size, socket.CMSG_LEN(FILE.size))
         if len(record) < RECORD.size:
             raise EOFError
-        what, pid, _ = RECORD.unpack(record)
+        what, number, _, _ = RECORD.unpack(record)
         if what == START:
             (_, _, file), *_ = ancillary
-            self._start(*FILE.unpack(file[: FILE.size]))
-        elif pid in self._ended:
-            self._ended.remove(pid)
-            _take_note(pid)
+            (self._waiting[number],) = FILE.unpack(file[: FILE.size])
+        elif what == CANCEL:
+            self._cancel(number)
+        elif number in self._ended:
+            self._ended.remove(number)
+            take_note(number)
 
-    def _start(self, channel: int) -> None:
+    def _say(self, what: int, number: int, more: int = 0, rest: int = 0) -> None:
+        self._control.sendall(RECORD.pack(what, number, more, rest))
+
+    # -- starting workers ----------------------------------------------------------------------------------------------
+
+    def _ask_nursery(self) -> None:
+        """For the next worker: it has one request at a time. Where there is no nursery, start all that are wanted."""
+        while self._waiting and (self._nursery is None or self._nursery.ticket is None):
+            ticket, channel = next(iter(self._waiting.items()))
+            try:
+                if self._nursery is None and self._forks:
+                    self._start_nursery()
+                if self._nursery is not None:
+                    self._nursery.ask(ticket, channel)
+                    return
+                self._started(ticket, self._spawn("worker", channel))
+            except OSError as error:
+                self._drop(ticket)
+                self._say(REFUSED, ticket, error.errno or 0)
+            except NotImplementedError:  # this system cannot begin a session that way
+                self._drop(ticket)
+                self._say(REFUSED, ticket, errno.ENOSYS)
+
+    def _spawn(self, kind: str, file: int) -> int:
+        os.set_inheritable(file, True)
         try:
-            os.set_inheritable(channel, True)
-            pid = os.posix_spawn(
-                self._command[0], [*self._command, str(channel)], os.environ,
+            return os.posix_spawn(
+                self._command[0], [*self._command, kind, str(file)], os.environ,
                 setsid=True, setsigmask=[], setsigdef=self._reset,
             )  # fmt: skip
-        except OSError as error:
-            self._say(REFUSED, error.errno or 0)
-        except NotImplementedError:  # this system cannot begin a session that way
-            self._say(REFUSED, errno.ENOSYS)
-        else:
-            self._running.add(pid)
-            self._say(STARTED, pid)
         finally:
-            os.close(channel)
-        if not self._adopts:  # not earlier: it takes milliseconds, and the first worker need not wait for that
-            self._adopts = True
-            adopt_orphans()
+            os.set_inheritable(file, False)
+            if self._adopts is None:  # not earlier: it takes milliseconds, while the new process starts
+                self._adopts = adopt_orphans()
+
+    def _start_nursery(self) -> None:
+        ours, theirs = socket.socketpair()
+        try:
+            pid = self._spawn("nursery", theirs.fileno())
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._nursery = Nursery(pid, ours)
+        self._poll.register(ours, select.POLLIN)
+        if not self._adopts:  # then the workers would be nobody's
+            self._forks = False
+            kill_tree(pid)
+            self._leave_nursery()
+
+    def _leave_nursery(self) -> None:
+        assert self._nursery is not None
+        with suppress(KeyError):
+            self._poll.unregister(self._nursery.control)
+        self._nursery.control.close()
+        self._nursery = None
+
+    def _hear_nursery(self) -> None:
+        """Take in what the nursery says. It names a worker before the worker becomes a child of this process."""
+        with suppress(EOFError):
+            while self._nursery is not None and (heard := self._nursery.heard()) is not None:
+                what, ticket, number = heard
+                if what == AWAKE:
+                    self._nursery.is_awake = True
+                    continue
+                self._nursery.ticket = None
+                if what == FAILED:
+                    self._drop(ticket)
+                    self._say(REFUSED, ticket, number)
+                    continue
+                self._started(ticket, number)
+                if what == STAYS:
+                    self._forks = False
+                    self._leave_nursery()
+            return
+        assert self._nursery is not None  # it closed its socket: it ends, or is of no use
+        with suppress(KeyError):
+            self._poll.unregister(self._nursery.control)
+        if exit_code(self._nursery.pid) is None:
+            kill_tree(self._nursery.pid)
+
+    def _started(self, ticket: int, pid: int) -> None:
+        self._drop(ticket)
+        self._running[pid] = ticket
+        self._say(STARTED, ticket, pid)
+
+    def _drop(self, ticket: int) -> None:
+        """A ticket for which there is nothing more to do."""
+        if ticket in self._waiting:
+            os.close(self._waiting.pop(ticket))
+
+    def _cancel(self, ticket: int) -> None:
+        """End the worker of a ticket; if the nursery has not forked it yet, the nursery, which may hang."""
+        self._hear_nursery()
+        self._drop(ticket)
+        if self._nursery is not None and self._nursery.ticket == ticket:
+            kill_tree(self._nursery.pid)
+        for pid in [pid for pid, its in self._running.items() if its == ticket]:
+            del self._running[pid]  # its end will bring us to the strays
+            kill_tree(pid)
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
 
     def _see_ends(self) -> None:
         """Report workers that ended, and end what they left behind."""
         with suppress(BlockingIOError):
             os.read(self._wakeup, STAT_BYTES)
+        nursery = self._nursery
+        if nursery is not None and (code := exit_code(nursery.pid)) is not None:
+            self._hear_nursery()  # its last words
+            if nursery.ticket in self._waiting:
+                self._drop(nursery.ticket)
+                self._say(LOST, nursery.ticket, code, nursery.is_awake)
+            self._leave_nursery()
+            take_note(nursery.pid)
         for pid in list(self._running):
             code = exit_code(pid)
             if code is not None:
-                self._running.remove(pid)
+                del self._running[pid]
                 self._ended.add(pid)
                 self._say(ENDED, pid, code)
         self._end_strays()
+
+    def _is_known(self, pid: int) -> bool:
+        return pid in self._running or pid in self._ended or (self._nursery is not None and self._nursery.pid == pid)
 
     def _end_strays(self) -> None:
         """Children that are no workers are what dead workers left: workers that live adopt their own. One that forks
         and ends before it is stopped leaves us its child, and its end brings us here again."""
         for pid, line in each_stat_line():
             row = Row(line)
-            if row.parent != os.getpid() or pid in self._running or pid in self._ended:
+            if row.parent != os.getpid() or self._is_known(pid):
+                continue
+            self._hear_nursery()
+            if self._is_known(pid):
                 continue
             if row.is_dead:
-                _take_note(pid)
+                take_note(pid)
             else:
                 kill_tree(pid)
-                _send(pid, signal.SIGKILL)  # it may lead no group
+                send_signal(pid, signal.SIGKILL)  # it may lead no group
 
     def _end_all(self) -> None:
-        for pid in self._running:
+        for pid in [*self._running, *([] if self._nursery is None else [self._nursery.pid])]:
             kill_tree(pid)
-        self._running, self._ended = set(), set()
+        self._running, self._ended, self._nursery = {}, set(), None
         deadline = time.monotonic() + DYING_SECONDS
         with suppress(ChildProcessError):  # there are no more
             while time.monotonic() < deadline:
@@ -276,19 +286,15 @@ class Supervisor:
                     self._end_strays()
                     time.sleep(DYING_POLL)
 
-    def _say(self, what: int, number: int, more: int = 0) -> None:
-        self._control.sendall(RECORD.pack(what, number, more))
 
-
-def main(control: int, run: int, command: list[str]) -> None:
-    """Supervise, given the number of the socket to the run, the process of the run, and how to start a worker."""
+def main(arguments: list[str]) -> None:
+    """Supervise, given the number of the socket to the run, the process of the run, whether workers are forked, and the
+    command that starts one."""
+    control, run, forks, *command = arguments
     heard = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # the run decides what these mean, not we
     reset = [number for number in heard if signal.signal(number, signal.SIG_IGN) != signal.SIG_IGN]
     ignored_by_python = (signal.SIGPIPE, signal.SIGXFSZ)
-    os.set_inheritable(control, False)
-    Supervisor(socket.socket(fileno=control), run, command, [*reset, *ignored_by_python]).serve()
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    end = socket.socket(fileno=int(control))
+    os.set_inheritable(end.fileno(), False)
+    Supervisor(end, int(run), forks == FORKS, command, [*reset, *ignored_by_python]).serve()
     os._exit(0)

@@ -10,27 +10,48 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
 from multiprocessing.connection import wait
 
 from farthing.runner import supervisor
-from farthing.runner.supervisor import ENDED, FORGET, RECORD, REFUSED, START, STARTED
+from farthing.runner.supervisor import CANCEL, ENDED, FORGET, FORKS, LOST, RECORD, REFUSED, SPAWNS, START, STARTED
 
-ANSWER_SECONDS = 10.0  # that it may take to start a worker: it needs milliseconds, and Python to start before the first
 CLOSING_SECONDS = 10.0  # that it may take to end, which includes ending all it knows of
+
+BOOT = (  # with stand-ins for the packages around it: to import those would take ten times as long
+    "import sys; file = sys.argv[1]; folder = file[:file.rindex('/')]; "
+    "package, rooms = (sys.modules.setdefault(name, type(sys)(name)) for name in ('farthing', 'farthing.runner')); "
+    "rooms.__path__ = [folder]; package.__path__ = []; "
+    "from farthing.runner.supervisor import main; main(sys.argv[2:])"
+)
+
+
+@dataclass(frozen=True)
+class LostStart:
+    """A worker that never was."""
+
+    error: OSError | None  # why it could not be started; None if the nursery died before there was one
+    exit_code: int = 0  # of the nursery
+    was_loading: bool = False  # the nursery, the objective
 
 
 class SupervisorProcess:
     """A supervisor and the socket to it. It leads a session of its own: no signal to the run's group ends it."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], files: Sequence[int], forks: bool
+    ) -> None:  # fmt: skip
         """`command` starts a worker, in that environment and with those files open. Raises OSError if the supervisor
         cannot be started."""
         self._control, theirs = socket_pair()
         self.is_gone = False
+        self._tickets = count()
+        self._known: dict[int, int | LostStart] = {}  # what became of tickets, until somebody asks
         self._codes: dict[int, int] = {}  # how workers ended
-        self._replies: list[tuple[int, int]] = []
         isolated = ("-s", "-P", "-S") if "PYTHONHOME" in environment else ("-I", "-S")  # which -I would not see
-        program = [sys.executable, *isolated, supervisor.__file__, str(theirs.fileno()), str(os.getpid()), *command]
+        numbers = [str(theirs.fileno()), str(os.getpid()), FORKS if forks else SPAWNS]
+        program = [sys.executable, *isolated, "-c", BOOT, supervisor.__file__, *numbers, *command]
         try:
             with theirs:
                 self._popen = subprocess.Popen(
@@ -47,21 +68,25 @@ class SupervisorProcess:
         return [] if self.is_gone else [self._control]
 
     def start(self, channel: socket.socket) -> int:
-        """Start a worker with that end of its channel. Raises OSError if that fails, or the supervisor is gone."""
+        """Ask for a worker with that end of its channel. Returns its ticket."""
+        ticket = next(self._tickets)
         with suppress(OSError):  # it is gone, which take_in notices
-            socket.send_fds(self._control, [RECORD.pack(START, 0, 0)], [channel.fileno()])
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while not self._replies:
-            if self.is_gone:
-                raise ConnectionResetError(errno.ECONNRESET, "the supervising process ended")
-            if (left := deadline - time.monotonic()) <= 0.0:
-                self._popen.kill()
-                raise TimeoutError(errno.ETIMEDOUT, "the supervising process does not answer")
+            socket.send_fds(self._control, [RECORD.pack(START, ticket, 0, 0)], [channel.fileno()])
+        return ticket
+
+    def became_of(self, ticket: int, seconds: float = 0.0) -> int | LostStart | None:
+        """The number of a worker, or why there will be none; None if neither is known within `seconds`."""
+        deadline = time.monotonic() + seconds
+        self.take_in()
+        while ticket not in self._known and not self.is_gone and (left := deadline - time.monotonic()) > 0.0:
             self.take_in(left)
-        what, number = self._replies.pop()
-        if what == REFUSED:
-            raise OSError(number, os.strerror(number))
-        return number
+        gone = LostStart(ConnectionResetError(errno.ECONNRESET, "the supervising process ended"))
+        return self._known.pop(ticket, gone if self.is_gone else None)
+
+    def cancel(self, ticket: int) -> None:
+        """Nobody waits for that worker any more."""
+        self._known.pop(ticket, None)
+        self._send(CANCEL, ticket)
 
     def take_in(self, seconds: float = 0.0) -> None:
         """What it says, waiting at most `seconds` for it."""
@@ -73,11 +98,15 @@ class SupervisorProcess:
             if len(record) < RECORD.size:
                 self.is_gone = True
                 return
-            what, number, code = RECORD.unpack(record)
+            what, number, code, was_loading = RECORD.unpack(record)
             if what == ENDED:
                 self._codes[number] = code
-            elif what in (STARTED, REFUSED):
-                self._replies.append((what, number))
+            elif what == STARTED:
+                self._known[number] = code
+            elif what == REFUSED:
+                self._known[number] = LostStart(OSError(code, os.strerror(code)))
+            elif what == LOST:
+                self._known[number] = LostStart(None, code, bool(was_loading))
             seconds = 0.0
 
     def exit_code(self, pid: int, seconds: float = 0.0) -> int | None:
@@ -91,8 +120,11 @@ class SupervisorProcess:
     def forget(self, pid: int) -> None:
         """A worker that ended: its number may be another process's from here on."""
         self._codes.pop(pid, None)
-        with suppress(OSError):
-            self._control.sendall(RECORD.pack(FORGET, pid, 0))
+        self._send(FORGET, pid)
+
+    def _send(self, what: int, number: int) -> None:
+        with suppress(OSError):  # it is gone
+            self._control.sendall(RECORD.pack(what, number, 0, 0))
 
     def close(self) -> None:
         """End it, with all the workers it has and all they left behind."""

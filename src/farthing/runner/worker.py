@@ -15,8 +15,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from queue import SimpleQueue
 from threading import Thread
@@ -34,15 +35,26 @@ from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, o
 from farthing.trial import Config, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
+HARM = ("MemoryError", "out of memory", "CUDA error", "HIP error")  # in the last line of an error
 PARTING_SECONDS = 2.0  # that a run with a closed channel has to end this process itself: it needs milliseconds
 PARTING_POLL = 0.01  # seconds between checks that it is still there
+
+
+@dataclass(frozen=True)
+class Birth:
+    """How a worker came to be."""
+
+    why_not_forked: str = ""  # empty if it was
+    teach: Callable[[], None] = lambda: None  # tell the nursery which modules were imported since
 
 
 class Worker:
     """Has the objective, and at most one evaluation of it."""
 
-    def __init__(self, payload: Payload) -> None:
+    def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
         self._payload, self._environment = payload, dict(os.environ)
+        self.channel, self.messages = channel, messages
+        self._teach = birth.teach
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
         self._left, self._speed, self._began = 0.0, 0.0, 0.0  # of the budget, when the current action began
@@ -83,7 +95,9 @@ class Worker:
             self._steps = None  # frees the model
         flush_output()
         seconds = perf_counter() - began
-        return Answer(kind, outcome, seconds, reason, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
+        self._teach()
+        is_worn = suggests_harm(kind, outcome) or (kind is not AnswerKind.YIELDED and self._orphans.end())
+        return Answer(kind, outcome, seconds, reason, is_worn)
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
@@ -136,6 +150,16 @@ class Worker:
         return None if error is None else Outcome(Status.FAILED, error=shown(error))
 
 
+def suggests_harm(kind: AnswerKind, outcome: Outcome | None) -> bool:
+    """Whether an evaluation may have harmed its process. An exception is an answer like any other. But memory that ran
+    out may be lost to what is left of the evaluation, and after an error of a graphics processor every further call in
+    the process fails."""
+    if kind is AnswerKind.TERMINATED or kind is AnswerKind.INTERRUPTED:
+        return True
+    last = (outcome.error or "").rpartition("\n")[2] if outcome is not None else ""
+    return any(sign in last for sign in HARM)
+
+
 def _define_in_main(objective: Any) -> None:
     """Make what a script defines available under the script's name, `__main__`: the objective arrives without its
     script, and multiprocessing looks for the script's functions there."""
@@ -151,29 +175,43 @@ def _define_in_main(objective: Any) -> None:
             setattr(sys.modules["__main__"], name, value)
 
 
-def serve(channel: Channel, payload: int, run: int) -> None:
-    """Answer messages until the run is gone."""
-    messages: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
-    channel.send(Answer(AnswerKind.AWAKE))
-    try:
-        worker = Worker(_loaded(payload))
-    except BaseException as error:
-        channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {text_of(error)}"))
-        messages.get()  # no message follows: the run kills this process
-        return
-    with suppress(OSError):  # the run is gone, or the objective closed the channel
-        channel.send(Answer(AnswerKind.READY))
-        while True:
-            channel.send(worker.answer(messages.get()))
-    messages.get()  # no message follows: the thread that reads ends this process
-
-
-def _loaded(file: int) -> Payload:
+def load(file: int) -> Payload:
+    """What is in the file of the pickled Payload, which is closed."""
     with mmap(file, 0, access=ACCESS_READ) as content:
         payload: Payload = pickle.loads(content)
     os.close(file)
     return payload
+
+
+def refusal(error: BaseException) -> Answer:
+    """That the objective cannot be loaded."""
+    return Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {text_of(error)}")
+
+
+def joined(channel: int) -> Channel:
+    """The worker's end of the channel, which neither what it forks nor programs that it starts may hold open."""
+    end = socket.socket(fileno=channel)
+    end.set_inheritable(False)
+    os.register_at_fork(after_in_child=end.close)
+    return Channel(end)
+
+
+def serve(channel: Channel, run: int, loading: Callable[[], Payload], birth: Birth) -> None:
+    """Load the objective, and answer messages until the run is gone."""
+    adopt_orphans()
+    messages: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
+    try:
+        worker = Worker(loading(), channel, messages, birth)
+    except BaseException as error:
+        channel.send(refusal(error))
+        messages.get()  # no message follows: the run kills this process
+        return
+    with suppress(OSError):  # the run is gone, or the objective closed the channel
+        channel.send(Answer(AnswerKind.READY, reason=birth.why_not_forked))
+        while True:
+            channel.send(worker.answer(messages.get()))
+    messages.get()  # no message follows: the thread that reads ends this process
 
 
 def _read_messages(channel: Channel, messages: SimpleQueue[Any], run: int) -> None:
@@ -197,12 +235,10 @@ def _read_messages(channel: Channel, messages: SimpleQueue[Any], run: int) -> No
     os._exit(1)
 
 
-def main(payload: int, run: int, channel: int) -> None:
-    """Run a worker, given the file descriptor of the pickled Payload, the process of the run, and the file descriptor
-    of its end of the channel."""
-    adopt_orphans()
-    end = socket.socket(fileno=channel)
-    end.set_inheritable(False)  # programs that the objective starts must not hold it open
+def main(payload: int, run: int, end: int) -> None:
+    """Run a worker in a new process of its own, given the file descriptor of the pickled Payload, the process of the
+    run, and the file descriptor of its end of the channel."""
+    channel = joined(end)
     os.set_inheritable(payload, False)
-    os.register_at_fork(after_in_child=end.close)
-    serve(Channel(end), payload, run)
+    channel.send(Answer(AnswerKind.AWAKE))
+    serve(channel, run, lambda: load(payload), Birth(why_not_forked="it was not asked for"))

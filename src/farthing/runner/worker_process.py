@@ -15,23 +15,25 @@ from multiprocessing.connection import wait
 from typing import IO, Any
 
 from farthing.errors import InvalidArgument
-from farthing.numerics.threads import THREAD_LIMITS
+from farthing.numerics.threads import with_thread_limits
 from farthing.plain import text_of, warn
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.process_tree import is_running, kill_tree, open_pidfd, signal_name
-from farthing.runner.supervisor_process import SupervisorProcess, socket_pair
+from farthing.runner.supervisor_process import LostStart, SupervisorProcess, socket_pair
 from farthing.space import Choice, Ordered, Space
 from farthing.trial import Config
 
+CAN_FORK = sys.platform == "linux"  # elsewhere libraries of the system do not survive it, or nobody adopts a fork
 STARTING_SECONDS = 120.0  # that a process may take to be ready: large libraries on a slow disk need minutes
 EXIT_SECONDS = 0.2  # between a closed channel and the exit code: a process that ends closes its files just before
+NAMING_SECONDS = 10.0  # that the supervisor may take to name a process that is ready: it needs milliseconds
 DYING_SECONDS = 5.0  # that a killed process may take to end: the kernel needs milliseconds unless a disk hangs
 
 DYING_POLL = 0.01  # seconds between checks that it has, where the system does not notify us
 
 BOOT = (  # with the run's sys.path, so that both find the same modules
-    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
-    "from farthing.runner.worker import main; main(*map(int, sys.argv[1:]))"
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); kind = sys.argv.pop(3); "
+    "exec(f'from farthing.runner.{kind} import main'); main(*map(int, sys.argv[1:]))"
 )
 
 
@@ -50,9 +52,10 @@ class WorkerSetup:
     payload: IO[bytes]  # a file with the pickled Payload
     path: str  # sys.path as JSON
     environment: dict[str, str]
+    forks: bool  # whether workers may be forked from a nursery
 
     @classmethod
-    def of(cls, objective: Callable[[Config], Any], space: Space, workers: int) -> WorkerSetup:
+    def of(cls, objective: Callable[[Config], Any], space: Space, workers: int, forks: bool = True) -> WorkerSetup:
         """For `workers` processes that share the machine's processors."""
         if os.name != "posix":
             raise NoProcesses("worker processes need a POSIX system")
@@ -62,13 +65,14 @@ class WorkerSetup:
         file = _pickled(Payload(objective, options, _working_directory(), sys.argv))
         path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
         threads = max(_processor_count() // workers, 1)
-        return cls(file, path, {**dict.fromkeys(THREAD_LIMITS, str(threads)), **os.environ})
+        return cls(file, path, with_thread_limits(os.environ, threads), forks and CAN_FORK)
 
     def supervisor(self) -> SupervisorProcess:
-        """A process that starts workers. To the command it adds the number of a worker's end of its channel."""
+        """A process that starts workers. To the command it adds what to start, a worker or a nursery, and the number of
+        a socket: the worker's end of its channel, or the nursery's to the supervisor."""
         numbers = [str(self.payload.fileno()), str(os.getpid())]
         command = [sys.executable, "-P", "-c", BOOT, self.path, *numbers]
-        return SupervisorProcess(command, self.environment, [self.payload.fileno()])
+        return SupervisorProcess(command, self.environment, [self.payload.fileno()], self.forks)
 
 
 def _pickled(payload: Payload) -> IO[bytes]:
@@ -119,23 +123,37 @@ class WorkerProcess:
     """A worker process and the channel to it. It leads a session of its own, so that all it starts can be killed."""
 
     def __init__(self, supervisor: SupervisorProcess) -> None:
-        """Raises OSError if no process can be started."""
+        """Ask for one. Raises OSError if there can be none; else `receive` says what becomes of it."""
         ours, theirs = socket_pair()
-        try:
-            with theirs:
-                self.pid = supervisor.start(theirs)
-        except BaseException:
-            ours.close()
-            raise
+        with theirs:
+            self._ticket = supervisor.start(theirs)
         self._supervisor, self._channel = supervisor, Channel(ours)
-        self._pidfd = open_pidfd(self.pid)
-        self._started = time.monotonic()
+        self._pid: int | None = None
+        self._pidfd: int | None = None
+        self._asked = time.monotonic()
         self._was_told_to_end = False
         self.left: Callable[[], float] | None = None  # what is left of the budget, of the evaluation it has
-        self.is_awake = False  # Python has started, and loads the objective
+        self.is_loading = False  # Python has started, and loads the objective
         self.is_ready = False  # has loaded the objective
         self.is_idle = True  # waits for Begin
-        self.is_worn = False  # has gathered processes that ended, of which it cannot be rid
+        self.is_worn = False  # is not to be used again
+        self.lost: LostStart | None = None  # why there will be no process
+
+    @property
+    def pid(self) -> int:
+        """Of a process that is ready."""
+        assert self._pid is not None
+        return self._pid
+
+    def _is_known(self, seconds: float = 0.0) -> bool:
+        """Whether the supervisor has told its number, within `seconds`; if not, perhaps that there will be none."""
+        if self._pid is None and self.lost is None:
+            match self._supervisor.became_of(self._ticket, seconds):
+                case int(pid):
+                    self._pid, self._pidfd = pid, open_pidfd(pid)
+                case lost:
+                    self.lost = lost
+        return self._pid is not None
 
     @property
     def waitables(self) -> list[Any]:
@@ -146,11 +164,11 @@ class WorkerProcess:
     @property
     def needs_polling(self) -> bool:
         """Whether the process may end without any of `waitables` becoming readable."""
-        return self._pidfd is None
+        return self._pid is not None and self._pidfd is None
 
     @property
     def is_starting_too_long(self) -> bool:
-        return not self.is_ready and time.monotonic() - self._started > STARTING_SECONDS
+        return not self.is_ready and time.monotonic() - self._asked > STARTING_SECONDS
 
     def send(self, message: Begin | Step | Close) -> None:
         self.is_idle = False
@@ -159,6 +177,23 @@ class WorkerProcess:
 
     def receive(self) -> Answer | None:
         """The answer that has arrived, or None. If the process is gone, an answer that says how it ended."""
+        answer = self._received()
+        if answer is None:
+            return None
+        if answer.kind is AnswerKind.DIED:
+            self.is_idle = self.is_worn = True
+            return answer
+        if answer.kind is AnswerKind.AWAKE:
+            self.is_loading = True
+            return None
+        if answer.kind is AnswerKind.READY and not self._is_known(NAMING_SECONDS):
+            return Answer(AnswerKind.DIED, reason="has no number")
+        self.is_ready = answer.kind is not AnswerKind.REFUSED
+        self.is_idle, self.is_worn = answer.kind is not AnswerKind.YIELDED, answer.is_worn
+        # Who ends it goes by the run's clock, which is a moment ahead. By the worker's, something would be left.
+        return replace(answer, seconds=None) if self._was_told_to_end else answer
+
+    def _received(self) -> Answer | None:
         try:
             answer: Answer | None = self._channel.receive()
         except EOFError:
@@ -167,19 +202,17 @@ class WorkerProcess:
             return Answer(AnswerKind.DIED, reason=f"wrote into the channel between its process and the run ({error})")
         if answer is None:
             return Answer(AnswerKind.DIED, reason=self._how_it_ended()) if self._has_ended() else None
-        if answer.kind is AnswerKind.AWAKE:
-            self.is_awake = True
-            return None
-        self.is_ready = True
-        self.is_idle, self.is_worn = answer.kind is not AnswerKind.YIELDED, answer.is_worn
-        # Who ends it goes by the run's clock, which is a moment ahead. By the worker's, something would be left.
-        return replace(answer, seconds=None) if self._was_told_to_end else answer
+        return answer
 
     def _has_ended(self) -> bool:
+        if not self._is_known():
+            return self.lost is not None
         return self._supervisor.exit_code(self.pid) is not None or not is_running(self.pid, self._pidfd)
 
     def _how_it_ended(self) -> str:
-        code = self._supervisor.exit_code(self.pid, EXIT_SECONDS)
+        code = self._supervisor.exit_code(self.pid, EXIT_SECONDS) if self._is_known(EXIT_SECONDS) else None
+        if self.lost is not None:
+            self.is_loading, code = self.lost.was_loading, self.lost.exit_code
         if code is None:
             return "ended its process" if self._has_ended() else "closed the channel between its process and the run"
         if code >= 0:
@@ -196,6 +229,10 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the process and all it started."""
+        if not self._is_known():
+            self._supervisor.cancel(self._ticket)
+            self._channel.close()
+            return
         if not self._has_ended():
             kill_tree(self.pid)
         else:  # its number may be another process's by now, but not its group's number while the group has members
