@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,9 +19,10 @@ from typing import Any
 
 from farthing import checks
 from farthing.checks import read_value
-from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
+from farthing.errors import InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
 from farthing.record.lock import exclusive
+from farthing.runner.charging import Charging
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
@@ -42,7 +43,6 @@ logger = logging.getLogger("farthing")
 
 SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display says it too
 
-SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
 MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
 EXIT_CODE = 128  # plus the number of the signal, as shells report a program that a signal ended
 
@@ -102,8 +102,10 @@ class _Loop:
     refused: History | None = None  # for which there was no proposal
 
     def __post_init__(self) -> None:
+        session, clock, meters = self.session, self.clock, self.meters
+        self.charging = Charging(session, clock, self.heartbeat, meters, not self.executor.can_kill)
         self.enforcement = Enforcement(
-            self.session, self.executor, self.clock, self.meters, self.interrupts, self.options.limits, self.active
+            session, self.executor, clock, meters, self.interrupts, self.options.limits, self.active
         )
 
     def run(self) -> None:
@@ -256,7 +258,7 @@ class _Loop:
             self._died(number, f"was told to end by {signal}, and not by the run", seconds)
 
     def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
-        spent, cost = self._spent(number, active.gauges.spent(), seconds, step.cost)
+        spent, cost = self.charging.spent(number, active.gauges.spent(), seconds, step.cost)
         assert step.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
@@ -264,7 +266,7 @@ class _Loop:
             trained = read_value(trained).value
         report = Report(step.value, cost, trained, active.checkpoints.written(), rest)
         decision = self.session.step(number, report, spent, self.clock.overhead(), self._seconds_to_think())
-        self._require_cost(cost, number)
+        self.charging.require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
         if decision is Decision.CONTINUE and not self.interrupts.any:
             self.progress.stepped()
@@ -289,10 +291,10 @@ class _Loop:
             self.executor.kill(number)
         else:
             self.paused.close([number])
-        spent, cost = self._spent(number, shown, seconds, outcome.cost)
+        spent, cost = self.charging.spent(number, shown, seconds, outcome.cost)
         self.session.end(number, replace(outcome, cost=cost), spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
-            self._require_cost(cost, number)
+            self.charging.require_cost(cost, number)
         self._announce(number)
 
     def _announce(self, number: int) -> None:
@@ -304,34 +306,6 @@ class _Loop:
         self.progress.trial_ended(trial)
         for callback in self.callbacks:
             callback(trial)
-
-    # -- what it cost ------------------------------------------------------------------------------------------------
-
-    def _spent(
-        self, number: int, shown: Mapping[str, float], seconds: float, reported: float | None
-    ) -> tuple[dict[str, float], float | None]:  # fmt: skip
-        """What an action that took `seconds`, and for which meters have `shown` amounts, spent, and its cost in the
-        budget's unit: as the objective reported it, or as measured. Wall-clock seconds are those that passed, however
-        many evaluations they served. The next event must charge it."""
-        ledger, waited = self.session.ledger, self.clock.waited()
-        self.heartbeat.rests(number)
-        own = waited if not self.executor.can_kill else seconds
-        spent = {**ledger.budget.priced(own), "compute_seconds": own, **shown}
-        cost = spent.get(ledger.unit) if reported is None else reported
-        if "seconds" not in self.meters.units:
-            spent["seconds"] = waited
-        return (spent if reported is None else {**spent, ledger.unit: reported}), cost
-
-    def _require_cost(self, cost: float | None, number: int) -> None:
-        unit = self.session.ledger.unit
-        known = cost is not None or self.session.history.trials[number].cost is not None
-        if known or _ever_charged(self.session.history):
-            return
-        raise InvalidBudget(
-            f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
-            f"objective{' or set usd_per_hour' if unit == 'usd' else ''}"
-            f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
-        )
 
     # -- ends that are not its own -----------------------------------------------------------------------------------
 
@@ -354,17 +328,9 @@ class _Loop:
             active = self.active.pop(number)
             age, shown = active.age, active.gauges.spent()
             self.executor.kill(number)
-            spent, cost = self._spent(number, shown, age, None)
+            spent, cost = self.charging.spent(number, shown, age, None)
             if not self.session.is_running(number):
                 continue
             with suppress(StorageError):
                 outcome = Outcome(Status.INTERRUPTED, cost=cost, error="interrupted")
                 self.session.end(number, outcome, spent, self.clock.overhead())
-
-
-def _ever_charged(history: History) -> bool:
-    """Whether one of the last trials said what it cost. A failure cannot, so a few silent ones prove nothing."""
-    last = history.trials[-SILENT:]
-    if all(trial.status is Status.FAILED for trial in last) and len(last) < SILENT:
-        return True
-    return any(trial.cost is not None for trial in last)
