@@ -64,7 +64,7 @@ def run(
         with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
             try:
                 with (
-                    options.executor(session, objective, interrupts, clock.seconds_left([])) as executor,
+                    options.executor(session, objective, interrupts, clock) as executor,
                     PausedLearners(session, executor, clock, options.paused_limit) as paused,
                 ):
                     _Loop(
@@ -137,10 +137,9 @@ class _Loop:
     # -- giving out --------------------------------------------------------------------------------------------------
 
     def _give_out(self) -> None:
-        """Start evaluations while there is room. Only while nothing is running can we afford to wait for room."""
+        """Start evaluations while there is room."""
         while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
-            patience = 0.0 if self.active else self.enforcement.seconds_left
-            if self.refused is self.session.history or not self.executor.has_room(patience) or self._is_too_late():
+            if self.refused is self.session.history or not self._has_room() or self._is_too_late():
                 return
             known = self.session.results.count()
             try:
@@ -152,6 +151,13 @@ class _Loop:
                 return
             self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
+
+    def _has_room(self) -> bool:
+        """Only while nothing is running can we afford to wait for a worker."""
+        if (ready := self.executor.has_room(0.0)) or self.active:
+            return ready
+        with self.clock.starting():
+            return self.executor.has_room(self.enforcement.seconds_left)
 
     def _seconds_to_think(self) -> float:
         return self.clock.seconds_to_think([active.age for active in self.active.values()])

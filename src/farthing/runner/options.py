@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from farthing import checks
 from farthing.errors import InvalidArgument
 from farthing.plain import warn
-from farthing.runner.clock import is_timed
+from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
@@ -56,17 +56,19 @@ class RunOptions:
     def _needs_processes(self) -> bool:
         return self.workers > 1 or bool(self.limits)
 
-    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, patience: float) -> Executor:
-        """Worker processes where they are needed or wanted, else this process. Whether the objective can run in a
-        process of its own is known within `patience` seconds; one that cannot is refused."""
+    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, clock: Clock) -> Executor:
+        """Worker processes where they are needed or wanted, else this process. An objective that cannot run in a
+        process of its own is refused, if that is known before the budget is over."""
         here = InProcess(objective, interrupts)
         is_needed = bool(self.isolate) or self._needs_processes
         if self.isolate is False or not (is_needed or is_timed(session.ledger.budget)):
             return here
         try:
-            setup = WorkerSetup.of(objective, session.space, self.workers)
-            reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return ProcessPool(setup, session.space, self.workers, interrupts, reuse).started(patience)
+            with clock.starting():
+                setup = WorkerSetup.of(objective, session.space, self.workers)
+                reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
+                pool = ProcessPool(setup, session.space, self.workers, interrupts, reuse)
+                return pool.started(clock.seconds_left([]))
         except CannotIsolate as error:
             if is_needed:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error
