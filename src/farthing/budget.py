@@ -2,8 +2,8 @@
 
 A budget may limit several units at once; the first limit reached ends the study. One of them, `Budget.unit`, is the
 unit that the cost of an evaluation is counted and modelled in. The ledger is computed from the charges of the event
-log and nothing else: accounts (evaluation, failed, killed, interrupted, optimiser, and retrained for steps of training
-that had to be done again), each an amount per unit.
+log and nothing else: accounts (evaluation, failed, killed, interrupted, optimiser, start-up for waiting until a worker
+process is ready, and retrained for steps of training that had to be done again), each an amount per unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from farthing.trial import Status
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
 
-ACCOUNTS = ("evaluation", "retrained", "failed", "killed", "interrupted", "optimiser")
+ACCOUNTS = ("evaluation", "retrained", "failed", "killed", "interrupted", "start-up", "optimiser")
 ACCOUNT_OF = {  # where a trial's cost goes
     Status.COMPLETE: "evaluation",
     Status.PAUSED: "evaluation",

@@ -1,14 +1,15 @@
-"""Wall-clock time of a run, all of it divided between evaluations and the optimiser.
+"""Wall-clock time of a run, all of it divided between evaluations, starting workers, and the optimiser.
 
-While the run waits for evaluations, time is theirs, however many there are; all the rest is the optimiser's. Both are
-due until they are charged with the next event. The clock never goes backwards. A second thread may read it
-(heartbeat.py): what it holds is one value, which is replaced and never changed.
+While the run waits for evaluations, time is theirs, however many there are. While nothing runs and the run waits for a
+worker process to be ready, it is time to start up. All the rest is the optimiser's. All three are due until they are
+charged with the next event. The clock never goes backwards. A second thread may read it (heartbeat.py): what it holds
+is one value, which is replaced and never changed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -52,19 +53,27 @@ def is_timed(budget: Budget) -> bool:
 
 
 class Uncharged(NamedTuple):
-    """Two sums that grow in turn, as they were at `moment`."""
+    """Three sums that grow in turn, as they were at `moment`."""
 
     moment: float
-    waiting: bool = False  # whether time is the evaluations'
-    waited: float = 0.0
-    worked: float = 0.0
+    growing: str = "worked"  # which of the sums
+    waited: float = 0.0  # for evaluations
+    started: float = 0.0  # workers
+    worked: float = 0.0  # the optimiser
 
     def at(self, moment: float) -> Uncharged:
         """As they are at a later moment; an objective in this process may have turned back the clock."""
         seconds = max(moment - self.moment, 0.0)
-        if self.waiting:
-            return self._replace(moment=moment, waited=self.waited + seconds)
-        return self._replace(moment=moment, worked=self.worked + seconds)
+        return self._replace(moment=moment, **{self.growing: getattr(self, self.growing) + seconds})
+
+    @property
+    def seconds(self) -> float:
+        return self.waited + self.not_waited
+
+    @property
+    def not_waited(self) -> float:
+        """Seconds that belong to no evaluation."""
+        return self.started + self.worked
 
 
 class Clock:
@@ -78,11 +87,20 @@ class Clock:
 
     def wait(self) -> None:
         """From here on time is the evaluations'."""
-        self._due = self.now._replace(waiting=True)
+        self._due = self.now._replace(growing="waited")
 
     def work(self) -> None:
         """From here on time is the optimiser's."""
-        self._due = self.now._replace(waiting=False)
+        self._due = self.now._replace(growing="worked")
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Inside, nothing runs and the run waits for a worker to be ready."""
+        self._due = self.now._replace(growing="started")
+        try:
+            yield
+        finally:
+            self.work()
 
     @property
     def now(self) -> Uncharged:
@@ -93,8 +111,14 @@ class Clock:
     def due(self) -> Charges:
         """What belongs to no trial and would be lost if the run were killed now."""
         now = self.now
-        due = {"optimiser": self._session.ledger.budget.priced(now.worked)}
+        due = self._not_of_trials(now)
         return due if "seconds" in self._metered else {**due, "interrupted": {"seconds": now.waited}}
+
+    def _not_of_trials(self, due: Uncharged) -> dict[str, Mapping[str, float]]:
+        """What is due for starting workers, if any was started, and for the optimiser."""
+        priced = self._session.ledger.budget.priced
+        start_up = {"start-up": priced(due.started)} if due.started else {}
+        return {**start_up, "optimiser": priced(due.worked)}
 
     @property
     def is_charging(self) -> bool:
@@ -108,40 +132,46 @@ class Clock:
         return seconds
 
     def overhead(self) -> Charges:
-        """What the optimiser spent until now and was not charged for yet; it is charged with the next event."""
+        """What the optimiser and starting workers took until now and was not charged yet; it is charged with the next
+        event."""
         self._taken_at = self._session.record.state
         due = self.now
-        self._due = due._replace(worked=0.0)
-        return {"optimiser": self._session.ledger.budget.priced(due.worked)}
+        self._due = due._replace(started=0.0, worked=0.0)
+        return self._not_of_trials(due)
 
     def seconds_left(self, ages: Collection[float]) -> float:
         """Seconds until a limit that time uses up is reached, while evaluations of these ages (seconds that were not
         charged yet) go on; infinite without such a limit."""
+        return max(self.seconds_ahead(ages), 0.0)
+
+    def seconds_ahead(self, ages: Collection[float]) -> float:
+        """As `seconds_left`; below 0, the seconds since the limit was reached."""
         ledger, due, running = self._session.ledger, self.now, len(ages)
         rate = (ledger.budget.usd_per_hour or 0.0) / 3600.0
         used = {
-            "seconds": (due.waited + due.worked, 1.0),
+            "seconds": (due.seconds, 1.0),
             "compute_seconds": (sum(ages), float(running)),
-            "usd": (rate * (sum(ages) + due.worked), rate * running),
+            "usd": (rate * (sum(ages) + due.not_waited), rate * max(running, 1)),  # what is no evaluation's costs too
         }
         timed = {unit: facts for unit, facts in used.items() if unit not in self._metered and facts[1] > 0.0}
-        limited = ((ledger.left(unit) - spent) / speed for unit, (spent, speed) in timed.items())
-        return max(min(limited, default=float("inf")), 0.0)
+        limits = {unit: limit for unit, limit in ledger.budget.limits.items() if unit in timed}
+        ahead = ((limit - ledger.total(unit) - timed[unit][0]) / timed[unit][1] for unit, limit in limits.items())
+        return min(ahead, default=float("inf"))
 
     def seconds_to_think(self, ages: Collection[float]) -> float:
         """Seconds that the optimiser may think now, while evaluations of these ages go on; infinite where nothing is
         timed. Where time has a price, thinking has it too."""
         seconds, price, ledger = self.seconds_left(ages), self.speed("usd"), self._session.ledger
         if price > 0.0:
-            unspent = ledger.left("usd") - price * (sum(ages) + self.now.worked)
+            unspent = ledger.left("usd") - price * (sum(ages) + self.now.not_waited)
             seconds = min(seconds, max(unspent, 0.0) / (price * (len(ages) + 1)))
         return THINKING_SHARE * seconds
 
     def left(self, age: float) -> float:
         """What remains of the budget in its unit, for an evaluation of that age in seconds."""
         ledger, due = self._session.ledger, self.now
-        used = {"seconds": due.waited + due.worked, "compute_seconds": age}
-        used["usd"] = (age + due.worked) * self.speed("usd")
+        used = {"seconds": due.seconds, "compute_seconds": age}
+        used["usd"] = (age + due.not_waited) * self.speed("usd")
         return max(ledger.remaining - used.get(ledger.unit, 0.0), 0.0)
 
     def speed(self, unit: str) -> float:

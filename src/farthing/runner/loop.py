@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,12 +19,13 @@ from typing import Any
 
 from farthing import checks
 from farthing.checks import read_value
-from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
+from farthing.errors import InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
 from farthing.record.lock import exclusive
+from farthing.runner.charging import Charging
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
-from farthing.runner.enforcement import Active, Enforcement
+from farthing.runner.enforcement import Active, Doom, Enforcement
 from farthing.runner.executors import Assignment, Executor
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated
@@ -42,7 +43,6 @@ logger = logging.getLogger("farthing")
 
 SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display says it too
 
-SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
 MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
 EXIT_CODE = 128  # plus the number of the signal, as shells report a program that a signal ended
 
@@ -64,8 +64,8 @@ def run(
         with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
             try:
                 with (
-                    options.executor(session, objective, interrupts, clock.seconds_left([])) as executor,
-                    PausedLearners(session, executor, clock, options.paused_limit) as paused,
+                    options.executor(session, objective, interrupts, clock) as executor,
+                    PausedLearners(session, executor, clock, options.paused_limit, options.paused_bytes()) as paused,
                 ):
                     _Loop(
                         session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks
@@ -102,8 +102,10 @@ class _Loop:
     refused: History | None = None  # for which there was no proposal
 
     def __post_init__(self) -> None:
+        session, clock, meters = self.session, self.clock, self.meters
+        self.charging = Charging(session, clock, self.heartbeat, meters, not self.executor.can_kill)
         self.enforcement = Enforcement(
-            self.session, self.executor, self.clock, self.meters, self.interrupts, self.options.limits, self.active
+            session, self.executor, clock, meters, self.interrupts, self.options.limits, self.active
         )
 
     def run(self) -> None:
@@ -135,10 +137,9 @@ class _Loop:
     # -- giving out --------------------------------------------------------------------------------------------------
 
     def _give_out(self) -> None:
-        """Start evaluations while there is room. Only while nothing is running can we afford to wait for room."""
+        """Start evaluations while there is room."""
         while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
-            patience = 0.0 if self.active else self.enforcement.seconds_left
-            if self.refused is self.session.history or not self.executor.has_room(patience) or self._is_too_late():
+            if self.refused is self.session.history or not self._has_room() or self._is_too_late():
                 return
             known = self.session.results.count()
             try:
@@ -150,6 +151,13 @@ class _Loop:
                 return
             self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
+
+    def _has_room(self) -> bool:
+        """Only while nothing is running can we afford to wait for a worker."""
+        if (ready := self.executor.has_room(0.0)) or self.active:
+            return ready
+        with self.clock.starting():
+            return self.executor.has_room(self.enforcement.seconds_left)
 
     def _seconds_to_think(self) -> float:
         return self.clock.seconds_to_think([active.age for active in self.active.values()])
@@ -208,6 +216,14 @@ class _Loop:
         active = self.active[number]
         age = active.age
         seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
+        verdict = self.enforcement.verdict_on(number, answer, seconds)
+        if verdict is not None:
+            active.doom = active.doom or Doom(time.perf_counter(), verdict)
+            self._condemn(number, age)
+            return
+        if answer.told_by and active.doom is None and self._is_preempted():
+            self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
+            return
         outcome = answer.outcome
         match answer.kind:
             case AnswerKind.INTERRUPTED:
@@ -215,7 +231,7 @@ class _Loop:
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
-                self._terminated(number, answer.reason, seconds)
+                self._died(number, f"was told to end by {answer.reason}, and not by the run", seconds)
             case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if outcome is None or outcome.value is None:
@@ -245,18 +261,15 @@ class _Loop:
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
-    def _terminated(self, number: int, signal: str, seconds: float) -> None:
-        """A worker got SIGTERM or SIGHUP. If not from us, then perhaps from whoever signals us too: schedulers of
-        clusters signal all processes of a job, in any order."""
-        if self.active[number].doom is None and not self.interrupts.terminated:
+    def _is_preempted(self) -> bool:
+        """Whether whoever sent a worker SIGTERM or SIGHUP signals the run too: schedulers of clusters signal all
+        processes of a job, in any order."""
+        if not self.interrupts.terminated:
             time.sleep(MOMENT)
-        if self.active[number].doom is None and self.interrupts.terminated:
-            self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
-        else:
-            self._died(number, f"was told to end by {signal}, and not by the run", seconds)
+        return self.interrupts.terminated
 
     def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
-        spent, cost = self._spent(number, active.gauges.spent(), seconds, step.cost)
+        spent, cost = self.charging.spent(number, active.gauges.spent(), seconds, step.cost)
         assert step.value is not None
         rest = dict(step.attributes)
         trained = rest.pop("train_value", None)
@@ -264,7 +277,7 @@ class _Loop:
             trained = read_value(trained).value
         report = Report(step.value, cost, trained, active.checkpoints.written(), rest)
         decision = self.session.step(number, report, spent, self.clock.overhead(), self._seconds_to_think())
-        self._require_cost(cost, number)
+        self.charging.require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
         if decision is Decision.CONTINUE and not self.interrupts.any:
             self.progress.stepped()
@@ -288,10 +301,10 @@ class _Loop:
             self.executor.kill(number)
         else:
             self.paused.close([number])
-        spent, cost = self._spent(number, shown, seconds, outcome.cost)
+        spent, cost = self.charging.spent(number, shown, seconds, outcome.cost)
         self.session.end(number, replace(outcome, cost=cost), spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):
-            self._require_cost(cost, number)
+            self.charging.require_cost(cost, number)
         self._announce(number)
 
     def _announce(self, number: int) -> None:
@@ -303,34 +316,6 @@ class _Loop:
         self.progress.trial_ended(trial)
         for callback in self.callbacks:
             callback(trial)
-
-    # -- what it cost ------------------------------------------------------------------------------------------------
-
-    def _spent(
-        self, number: int, shown: Mapping[str, float], seconds: float, reported: float | None
-    ) -> tuple[dict[str, float], float | None]:  # fmt: skip
-        """What an action that took `seconds`, and for which meters have `shown` amounts, spent, and its cost in the
-        budget's unit: as the objective reported it, or as measured. Wall-clock seconds are those that passed, however
-        many evaluations they served. The next event must charge it."""
-        ledger, waited = self.session.ledger, self.clock.waited()
-        self.heartbeat.rests(number)
-        own = waited if not self.executor.can_kill else seconds
-        spent = {**ledger.budget.priced(own), "compute_seconds": own, **shown}
-        cost = spent.get(ledger.unit) if reported is None else reported
-        if "seconds" not in self.meters.units:
-            spent["seconds"] = waited
-        return (spent if reported is None else {**spent, ledger.unit: reported}), cost
-
-    def _require_cost(self, cost: float | None, number: int) -> None:
-        unit = self.session.ledger.unit
-        known = cost is not None or self.session.history.trials[number].cost is not None
-        if known or _ever_charged(self.session.history):
-            return
-        raise InvalidBudget(
-            f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
-            f"objective{' or set usd_per_hour' if unit == 'usd' else ''}"
-            f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
-        )
 
     # -- ends that are not its own -----------------------------------------------------------------------------------
 
@@ -353,17 +338,9 @@ class _Loop:
             active = self.active.pop(number)
             age, shown = active.age, active.gauges.spent()
             self.executor.kill(number)
-            spent, cost = self._spent(number, shown, age, None)
+            spent, cost = self.charging.spent(number, shown, age, None)
             if not self.session.is_running(number):
                 continue
             with suppress(StorageError):
                 outcome = Outcome(Status.INTERRUPTED, cost=cost, error="interrupted")
                 self.session.end(number, outcome, spent, self.clock.overhead())
-
-
-def _ever_charged(history: History) -> bool:
-    """Whether one of the last trials said what it cost. A failure cannot, so a few silent ones prove nothing."""
-    last = history.trials[-SILENT:]
-    if all(trial.status is Status.FAILED for trial in last) and len(last) < SILENT:
-        return True
-    return any(trial.cost is not None for trial in last)

@@ -11,10 +11,11 @@ import numpy as np
 from farthing import checks
 from farthing.errors import InvalidArgument
 from farthing.plain import warn
-from farthing.runner.clock import is_timed
+from farthing.runner.available_memory import available_bytes
+from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
-from farthing.runner.limits import TrialLimits
+from farthing.runner.limits import TrialLimits, read_bytes
 from farthing.runner.meters import MeterLike
 from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
@@ -24,7 +25,8 @@ from farthing.trial import Objective
 
 CHECKED_BETWEEN = "then the budget is checked only between evaluations and steps"
 SPAWN = "spawn"  # worker processes, each a new one: none is forked
-PAUSED_LIMIT = 32  # learners of some hundred MB each still fit into the memory of a workstation
+PAUSED_LIMIT = 32  # more paused learners hardly ever get their turn again
+PAUSED_SHARE = 0.25  # of the memory that is available when the run begins: the rest is for what runs, and for others
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,10 @@ class RunOptions:
 
     workers: int = 1
     isolate: bool | str | None = None
-    paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
+    paused_limit: int = PAUSED_LIMIT
+    paused_memory: float | str | None = None
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -47,7 +50,7 @@ class RunOptions:
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
-        if not math.isinf(self.limits.bytes):
+        if not math.isinf(self.limits.bytes) or (self.paused_memory is not None and self.paused_bytes()):
             require_process_usage()
         if self.isolate is False and self._needs_processes:
             raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
@@ -56,21 +59,30 @@ class RunOptions:
     def limits(self) -> TrialLimits:
         return TrialLimits.of(self.trial_seconds, self.trial_memory)
 
+    def paused_bytes(self) -> float:
+        """The most memory that the processes of paused learners may hold: as given, or a share of what is available
+        now."""
+        if self.paused_memory is None:
+            return PAUSED_SHARE * available_bytes()
+        return read_bytes("paused_memory", self.paused_memory)
+
     @property
     def _needs_processes(self) -> bool:
         return self.workers > 1 or bool(self.limits)
 
-    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, patience: float) -> Executor:
-        """Worker processes where they are needed or wanted, else this process. Whether the objective can run in a
-        process of its own is known within `patience` seconds; one that cannot is refused."""
+    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, clock: Clock) -> Executor:
+        """Worker processes where they are needed or wanted, else this process. An objective that cannot run in a
+        process of its own is refused, if that is known before the budget is over."""
         here = InProcess(objective, interrupts)
         is_needed = bool(self.isolate) or self._needs_processes
         if self.isolate is False or not (is_needed or is_timed(session.ledger.budget)):
             return here
         try:
-            setup = WorkerSetup.of(objective, session.space, self.workers, forks=self.isolate != SPAWN)
-            reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-            return ProcessPool(setup, session.space, self.workers, interrupts, reuse).started(patience)
+            with clock.starting():
+                setup = WorkerSetup.of(objective, session.space, self.workers, forks=self.isolate != SPAWN)
+                reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
+                pool = ProcessPool(setup, session.space, self.workers, interrupts, reuse)
+                return pool.started(clock.seconds_left([]))
         except CannotIsolate as error:
             if is_needed:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -41,6 +42,12 @@ class ProcessPool:
         self._failed = FailedStarts()
         self._forks = setup.forks  # as far as is known: the objective may need something that does not survive a fork
         self._supervisor: SupervisorProcess | None = None
+        self._fastest_start = math.inf
+
+    @property
+    def start_seconds(self) -> float:
+        """The shortest start so far: the first one may have waited for more than a worker, and any for the run."""
+        return self._fastest_start if math.isfinite(self._fastest_start) else 0.0
 
     def started(self, patience: float) -> Self:
         """Start the workers and wait for the first, to learn whether it can load the objective. Give up waiting after
@@ -114,6 +121,7 @@ class ProcessPool:
         if answer.kind is AnswerKind.READY:
             self._failed = FailedStarts()
             self._note_birth(answer.reason)
+            self._fastest_start = min(self._fastest_start, process.age)
             return
         self._idle.remove(process)
         process.kill()

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import IO, Any
 
@@ -131,7 +131,6 @@ class WorkerProcess:
         self._pid: int | None = None
         self._pidfd: int | None = None
         self._asked = time.monotonic()
-        self._was_told_to_end = False
         self.left: Callable[[], float] | None = None  # what is left of the budget, of the evaluation it has
         self.is_loading = False  # Python has started, and loads the objective
         self.is_ready = False  # has loaded the objective
@@ -167,8 +166,13 @@ class WorkerProcess:
         return self._pid is not None and self._pidfd is None
 
     @property
+    def age(self) -> float:
+        """Seconds since it was asked for."""
+        return time.monotonic() - self._asked
+
+    @property
     def is_starting_too_long(self) -> bool:
-        return not self.is_ready and time.monotonic() - self._asked > STARTING_SECONDS
+        return not self.is_ready and self.age > STARTING_SECONDS
 
     def send(self, message: Begin | Step | Close) -> None:
         self.is_idle = False
@@ -190,8 +194,7 @@ class WorkerProcess:
             return Answer(AnswerKind.DIED, reason="has no number")
         self.is_ready = answer.kind is not AnswerKind.REFUSED
         self.is_idle, self.is_worn = answer.kind is not AnswerKind.YIELDED, answer.is_worn
-        # Who ends it goes by the run's clock, which is a moment ahead. By the worker's, something would be left.
-        return replace(answer, seconds=None) if self._was_told_to_end else answer
+        return answer
 
     def _received(self) -> Answer | None:
         try:
@@ -222,7 +225,6 @@ class WorkerProcess:
 
     def terminate(self) -> None:
         """Send SIGTERM, which the worker raises inside the objective."""
-        self._was_told_to_end = True
         if not self._has_ended():
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGTERM)
