@@ -15,8 +15,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from mmap import ACCESS_READ, mmap
 from queue import SimpleQueue
 from threading import Thread
@@ -26,12 +27,21 @@ from typing import Any
 
 from farthing.plain import shown, text_of
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import WorkerTerminated, close_steps, evaluate, failure, flush_output, next_step
+from farthing.runner.evaluate import (
+    WorkerTerminated,
+    as_outcome,
+    close_steps,
+    evaluate,
+    failure,
+    flush_output,
+    next_step,
+)
 from farthing.runner.forks import TERMINATIONS, reset_in_forks
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.orphans import Orphans
 from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable, signal_name
-from farthing.trial import Config, Outcome, Status
+from farthing.runner.reports import OVER, Reports
+from farthing.trial import Config, Decision, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
 PARTING_SECONDS = 2.0  # that a run with a closed channel has to end this process itself: it needs milliseconds
@@ -39,9 +49,11 @@ PARTING_POLL = 0.01  # seconds between checks that it is still there
 
 
 class Worker:
-    """Has the objective, and at most one evaluation of it."""
+    """Has the objective, and at most one evaluation of it. From inside the objective, `exchange` sends an answer and
+    waits for the next message."""
 
-    def __init__(self, payload: Payload) -> None:
+    def __init__(self, payload: Payload, exchange: Callable[[Answer], Begin | Step | Close]) -> None:
+        self._exchange = exchange
         self._payload, self._environment = payload, dict(os.environ)
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
@@ -61,9 +73,8 @@ class Worker:
     def answer(self, message: Begin | Step | Close) -> Answer:
         """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
         after the answer."""
-        began = self._began = perf_counter()
-        for number in self._heard:
-            signal.signal(number, self._on_signal)  # again each time: the objective may have set its own
+        self._began = perf_counter()
+        self._hear_signals()
         reason = ""
         try:
             try:
@@ -82,8 +93,13 @@ class Worker:
         if kind is not AnswerKind.YIELDED:
             self._steps = None  # frees the model
         flush_output()
-        seconds = perf_counter() - began
+        seconds = perf_counter() - self._began
         return Answer(kind, outcome, seconds, reason, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
+
+    def _hear_signals(self) -> None:
+        """Again before each step: the objective may have set handlers of its own."""
+        for number in self._heard:
+            signal.signal(number, self._on_signal)
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
@@ -106,13 +122,32 @@ class Worker:
 
     def _begin(self, message: Begin) -> tuple[AnswerKind, Outcome | None]:
         self._left, self._speed = message.left, message.speed
-        self._run = Run(message.trial, message.step, message.folder, self._left_now)
+        reports = Reports(message.step, self._report)
+        self._run = Run(message.trial, message.step, message.folder, self._left_now, reports)
         with inside(self._run):
-            called = evaluate(self._payload.objective, self._config(message.config))
-        if isinstance(called, Outcome):
-            return AnswerKind.RETURNED, called
-        self._steps = called
-        return self._step()
+            called = evaluate(self._payload.objective, self._config(message.config), reports)
+        if not isinstance(called, Outcome | None):
+            self._steps = called
+            return self._step()
+        reports.refuse(OVER)
+        if reports.is_stopped:
+            return AnswerKind.ENDED, None if called is None else replace(called, error=called.error_line)
+        return (AnswerKind.ENDED, None) if called is None else (AnswerKind.RETURNED, called)
+
+    def _report(self, given: Mapping[str, Any]) -> Decision:
+        """Answer with a step from inside the objective, and wait there for what comes next: while the run is paused
+        too. That time is not the evaluation's, and signals are not for it."""
+        outcome = as_outcome(given)
+        flush_output()
+        self._inside_objective = False
+        message = self._exchange(Answer(AnswerKind.YIELDED, outcome, perf_counter() - self._began))
+        self._began = perf_counter()
+        self._hear_signals()
+        self._inside_objective = True
+        if not isinstance(message, Step):
+            return Decision.STOP
+        self._left = message.left
+        return Decision.CONTINUE
 
     def _config(self, stored: Mapping[str, float | int]) -> Config:
         options = self._payload.options
@@ -156,8 +191,15 @@ def serve(channel: Channel, payload: int, run: int) -> None:
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
     channel.send(Answer(AnswerKind.AWAKE))
+
+    def exchange(answer: Answer) -> Begin | Step | Close:
+        with suppress(OSError):  # then no message follows either
+            channel.send(answer)
+        message: Begin | Step | Close = messages.get()
+        return message
+
     try:
-        worker = Worker(_loaded(payload))
+        worker = Worker(_loaded(payload), exchange)
     except BaseException as error:
         channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {text_of(error)}"))
         messages.get()  # no message follows: the run kills this process
