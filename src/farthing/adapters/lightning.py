@@ -1,4 +1,4 @@
-"""Farthing in Lightning: `Trainer(callbacks=[FarthingCallback("val_loss")])`, for `lightning` and `pytorch_lightning`."""
+"""Farthing in Lightning: `Trainer(callbacks=[FarthingCallback("val_loss")])`, of `lightning` or `pytorch_lightning`."""
 
 from __future__ import annotations
 
