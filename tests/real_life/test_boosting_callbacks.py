@@ -101,7 +101,9 @@ class StopAfter:
 
 @dataclass(frozen=True)
 class InTurn(Alternating):
-    """Three trainings, one round each in turn."""
+    """Two trainings, one round each in turn."""
+
+    width: int = 2
 
     def propose(self, space, history, ledger, n, rng):
         (proposal,) = super().propose(space, history, ledger, n, rng)
@@ -122,10 +124,9 @@ def failed_with(library: str, **options: Any) -> str:
 @pytest.mark.parametrize("library", NAMES)
 class TestCallback:
     def test_paused_and_resumed_in_workers_its_curve_is_the_librarys(self, library):
-        """Round by round, three trainings take turns; each is one call, and pauses inside the library's loop."""
+        """Round by round, two trainings take turns; each is one call, and pauses inside the library's loop."""
         callback(library)
-        budget = ft.Budget(evaluations=1000, seconds=300)
-        study = ft.Study(SPACE, budget, policy=InTurn(), seed=0, max_steps=ROUNDS)
+        study = ft.Study(SPACE, "1000 evaluations", policy=InTurn(), seed=0, max_steps=ROUNDS)
         pauses = []
 
         def look(study, trial):
