@@ -8,6 +8,7 @@ FarthingError
 ├── UnknownTrial       (also KeyError)     a report about a trial that is not running
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
 ├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
+├── TrainingStopped                        raised inside an objective, by `report(raises=True)`: it should end now
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
@@ -50,6 +51,11 @@ class NoTrial(FarthingError, LookupError):
 
 class MeterUnavailable(FarthingError, RuntimeError):
     """Nothing here measures what was asked for: a file, a right or a package is missing."""
+
+
+class TrainingStopped(FarthingError):
+    """Raised inside an objective, by `ft.current_run().report(value, raises=True)`: the training should end now. An
+    objective that lets it through has ended as it should."""
 
 
 class StudyEnded(FarthingError):

@@ -191,10 +191,10 @@ class Session:
 
     def step(
         self, number: int, report: Report, spent: Mapping[str, float], overhead: Charges | None = None,
-        seconds: float = math.inf,
+        seconds: float = math.inf, can_pause: bool = True,
     ) -> Decision:  # fmt: skip
         """A running trial has trained one more step, and spent some units: what to do next, decided in at most
-        `seconds`."""
+        `seconds`. A trial that cannot be paused goes on where its policy would pause it."""
         before, turned = self.history.trials[number], self.record.direction.turned
         new = before.kept_step >= len(before.curve)
         account = "evaluation" if new else "retrained"
@@ -204,7 +204,8 @@ class Session:
         )  # fmt: skip
         self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
         outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
-        if outcome.status is Status.RUNNING:
+        would_pause = outcome.status is Status.PAUSED and outcome.ended_by is EndedBy.POLICY
+        if outcome.status is Status.RUNNING or (would_pause and not can_pause):
             return Decision.CONTINUE
         self.end(number, outcome, {})
         return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP

@@ -121,6 +121,11 @@ class Outcome:
         if self.ended_by is None:
             object.__setattr__(self, "ended_by", USUAL_END.get(self.status))
 
+    @property
+    def error_line(self) -> str:
+        """The last line of the error, which is the exception itself where there is a traceback."""
+        return (self.error or "").rpartition("\n")[2]
+
 
 @dataclass(frozen=True)
 class Trial:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, cast
 
 from farthing.checks import read_cost, read_value
-from farthing.errors import InvalidArgument
+from farthing.errors import InvalidArgument, TrainingStopped
 from farthing.plain import cut_text, kept_attributes, shown
 from farthing.runner.interrupts import Terminated
+from farthing.runner.reports import YIELDS, Reports
 from farthing.trial import Config, Outcome, Status
 
 
@@ -27,22 +28,35 @@ class WorkerTerminated(BaseException):
 SIGNALS = (KeyboardInterrupt, Terminated, WorkerTerminated)  # which are no answer of the objective's
 
 
-def evaluate(objective: Callable[[Config], Any], config: Config) -> Outcome | Iterator[Any]:
+def evaluate(
+    objective: Callable[[Config], Any], config: Config, reports: Reports
+) -> Outcome | Iterator[Any] | None:  # fmt: skip
     """Call the objective. Exceptions, values of a wrong type and numbers that are not finite become failures.
 
-    If the objective returns an iterator it is an iterative learner, and the iterator yields its steps. Only signals
-    pass through: any other BaseException, such as `asyncio.CancelledError`, is a failure too.
+    If the objective returns an iterator it is an iterative learner, and the iterator yields its steps. None: it has
+    reported its steps, and there are no more. Only signals pass through: any other BaseException, such as
+    `asyncio.CancelledError`, is a failure too.
     """
     process = os.getpid()
     try:
         returned = objective(dict(config))
         _exit_if_forked(process)
-        return cast(Iterator[Any], returned) if hasattr(returned, "__next__") else as_outcome(returned)
+        return _read(returned, reports)
     except SIGNALS:
         raise
     except BaseException as error:
         _exit_if_forked(process, error)
-        return failure(error)
+        ended = isinstance(error, TrainingStopped) and reports.is_iterative
+        return None if ended else failure(error)
+
+
+def _read(returned: Any, reports: Reports) -> Outcome | Iterator[Any] | None:
+    if hasattr(returned, "__next__"):
+        if reports.any:
+            return Outcome(Status.FAILED, error=f"report: {YIELDS}")
+        reports.refuse(YIELDS)
+        return cast(Iterator[Any], returned)
+    return None if reports.is_iterative else as_outcome(returned)
 
 
 def next_step(steps: Iterator[Any]) -> Outcome | None:

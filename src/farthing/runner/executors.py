@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from farthing.plain import shown, warn
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import close_steps, evaluate, next_step
+from farthing.runner.evaluate import as_outcome, close_steps, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind
-from farthing.trial import Config, Objective, Outcome
+from farthing.runner.reports import OVER, Reports
+from farthing.trial import Config, Decision, Objective, Outcome
 
 
 class TrialAnswer(NamedTuple):
@@ -38,11 +39,11 @@ class Assignment:
     folder: Path  # of its checkpoints
     left: Callable[[], float]  # of the budget, now
     speed: float  # at which that goes by, per second
+    reported: Callable[[Answer], Decision]  # what to do after a step that was reported in this process
 
-    @property
-    def run(self) -> Run:
+    def run(self, reports: Reports) -> Run:
         """As its objective sees it."""
-        return Run(self.trial, self.step, self.folder, self.left)
+        return Run(self.trial, self.step, self.folder, self.left, reports)
 
 
 class Executor(Protocol):
@@ -100,7 +101,9 @@ class InProcess:
     def __init__(self, objective: Objective, interrupts: Interrupts) -> None:
         self._objective, self._interrupts = objective, interrupts
         self._steps: dict[int, tuple[Run, Iterator[Any]]] = {}
-        self._next: tuple[int, Callable[[], Answer]] | None = None
+        self._next: tuple[int, Callable[[], Answer | None]] | None = None
+        self._began = 0.0  # the step that is being done
+        self._error: BaseException | None = None  # of the run itself, while a report was taken in
 
     def __enter__(self) -> Self:
         return self
@@ -115,27 +118,53 @@ class InProcess:
         """There is always room."""
 
     def begin(self, assignment: Assignment, config: Config) -> None:
-        self._next = assignment.trial, lambda: self._begun(assignment.run, config)
+        self._next = assignment.trial, lambda: self._begun(assignment, config)
 
     def step(self, trial: int) -> None:
-        self._next = trial, lambda: self._stepped(*self._steps[trial])
+        """One that reports goes on by itself."""
+        if trial in self._steps:
+            self._next = trial, lambda: self._stepped(*self._steps[trial])
 
     def wait(self, seconds: float | None) -> list[TrialAnswer]:
         if self._next is None:
             return []
         (trial, action), self._next = self._next, None
-        began = time.perf_counter()
+        self._began = time.perf_counter()
         with self._interrupts.raised_at_once():
             answer = action()
-        return [TrialAnswer(trial, Answer(answer.kind, answer.outcome, time.perf_counter() - began))]
+        if answer is None:
+            return []
+        return [TrialAnswer(trial, Answer(answer.kind, answer.outcome, time.perf_counter() - self._began))]
 
-    def _begun(self, run: Run, config: Config) -> Answer:
+    def _begun(self, assignment: Assignment, config: Config) -> Answer | None:
+        """None if the trial was stopped after a report: it has ended already."""
+        reports = Reports(assignment.step, lambda given: self._report(assignment, given))
+        run = assignment.run(reports)
         with inside(run):
-            called = evaluate(self._objective, config)
-        if isinstance(called, Outcome):
-            return Answer(AnswerKind.RETURNED, called)
-        self._steps[run.trial] = run, called
-        return self._stepped(run, called)
+            called = evaluate(self._objective, config, reports)
+        if self._error is not None:  # whatever the objective made of it
+            raise self._error
+        if not isinstance(called, Outcome | None):
+            self._steps[run.trial] = run, called
+            return self._stepped(run, called)
+        reports.refuse(OVER)
+        if reports.is_stopped:
+            if called is not None:
+                warn_of_closing(run.trial, f"raised {called.error_line}")
+            return None
+        return Answer(AnswerKind.ENDED) if called is None else Answer(AnswerKind.RETURNED, called)
+
+    def _report(self, assignment: Assignment, given: Mapping[str, Any]) -> Decision:
+        """Let the run take in a step, as if the objective had yielded it."""
+        answer = Answer(AnswerKind.YIELDED, as_outcome(given), time.perf_counter() - self._began)
+        try:
+            with self._interrupts.noted(), inside(None):
+                decision = assignment.reported(answer)
+        except BaseException as error:
+            self._error = error
+            raise
+        self._began = time.perf_counter()
+        return decision
 
     def _stepped(self, run: Run, steps: Iterator[Any]) -> Answer:
         with inside(run):

@@ -107,6 +107,16 @@ class Interrupts:
         finally:
             self._raises = False
 
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Within `raised_at_once`: inside, signals wait again, and are raised at the end."""
+        self._raises = False
+        try:
+            yield
+        finally:
+            self._raises = True
+        self.raise_if_any()
+
     def raise_if_any(self) -> None:
         """Raise the signal that was noted, if there is one."""
         if self.terminated:

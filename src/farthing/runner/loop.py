@@ -208,11 +208,24 @@ class _Loop:
         def left() -> float:
             return self.clock.left(self.active[number].age if number in self.active else 0.0)
 
-        return Assignment(number, proposal.start_step, folder, left, self.clock.speed(self.session.ledger.unit))
+        def reported(answer: Answer) -> Decision:
+            return self._reported(number, answer)
+
+        speed = self.clock.speed(self.session.ledger.unit)
+        return Assignment(number, proposal.start_step, folder, left, speed, reported)
 
     # -- taking in ---------------------------------------------------------------------------------------------------
 
-    def _take_in(self, number: int, answer: Answer) -> None:
+    def _reported(self, number: int, answer: Answer) -> Decision:
+        """Take in a step from inside an objective that runs in this process, and so cannot be paused."""
+        self.clock.work()
+        self._take_in(number, answer, can_pause=False)
+        if number not in self.active:
+            return Decision.STOP
+        self.clock.wait()
+        return Decision.CONTINUE
+
+    def _take_in(self, number: int, answer: Answer, can_pause: bool = True) -> None:
         active = self.active[number]
         age = active.age
         seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
@@ -240,14 +253,14 @@ class _Loop:
                 self._require_iterative()
                 self._finish(number, outcome, seconds)
             case _:
-                self._stepped(number, active, outcome, seconds)
+                self._stepped(number, active, outcome, seconds, can_pause)
 
     def _require_iterative(self) -> None:
         policy = self.session.policy
         if hasattr(policy, "decide") and getattr(policy, "needs_steps", True):
             raise InvalidArgument(
                 f"policy {policy.name!r} is for learners that train step by step: the objective must yield "
-                "a value after every step; for one that returns a value use policy='auto'"
+                "or report a value after every step; for one that returns a value use policy='auto'"
             )
 
     def _ended(self, number: int) -> Outcome:
@@ -268,7 +281,7 @@ class _Loop:
             time.sleep(MOMENT)
         return self.interrupts.terminated
 
-    def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
+    def _stepped(self, number: int, active: Active, step: Outcome, seconds: float, can_pause: bool) -> None:
         spent, cost = self.charging.spent(number, active.gauges.spent(), seconds, step.cost)
         assert step.value is not None
         rest = dict(step.attributes)
@@ -276,7 +289,7 @@ class _Loop:
         if trained is not None:
             trained = read_value(trained).value
         report = Report(step.value, cost, trained, active.checkpoints.written(), rest)
-        decision = self.session.step(number, report, spent, self.clock.overhead(), self._seconds_to_think())
+        decision = self.session.step(number, report, spent, self.clock.overhead(), self._seconds_to_think(), can_pause)
         self.charging.require_cost(cost, number)
         active.before, active.gauges = active.before + seconds, Gauges()  # what they show is charged
         if decision is Decision.CONTINUE and not self.interrupts.any:

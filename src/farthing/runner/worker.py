@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from mmap import ACCESS_READ, mmap
 from queue import SimpleQueue
 from threading import Thread
@@ -27,12 +27,21 @@ from typing import Any
 
 from farthing.plain import shown, text_of
 from farthing.run_context import Run, inside
-from farthing.runner.evaluate import WorkerTerminated, close_steps, evaluate, failure, flush_output, next_step
+from farthing.runner.evaluate import (
+    WorkerTerminated,
+    as_outcome,
+    close_steps,
+    evaluate,
+    failure,
+    flush_output,
+    next_step,
+)
 from farthing.runner.forks import TERMINATIONS, reset_in_forks
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.orphans import Orphans
 from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable, signal_name
-from farthing.trial import Config, Outcome, Status
+from farthing.runner.reports import OVER, Reports
+from farthing.trial import Config, Decision, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
 HARM = ("MemoryError", "out of memory", "CUDA error", "HIP error")  # in the last line of an error
@@ -53,7 +62,7 @@ class Worker:
 
     def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
         self._payload, self._environment = payload, dict(os.environ)
-        self.channel, self.messages = channel, messages
+        self._channel, self._messages = channel, messages
         self._teach = birth.teach
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
@@ -75,10 +84,8 @@ class Worker:
     def answer(self, message: Begin | Step | Close) -> Answer:
         """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
         after the answer."""
-        began = self._began = perf_counter()
-        for number in self._heard:
-            signal.signal(number, self._on_signal)  # again each time: the objective may have set its own
-        reason = self._told_by = ""
+        self._begin_action()
+        reason = ""
         try:
             try:
                 self._inside_objective = True
@@ -96,10 +103,16 @@ class Worker:
         if kind is not AnswerKind.YIELDED:
             self._steps = None  # frees the model
         flush_output()
-        seconds = perf_counter() - began
+        seconds = perf_counter() - self._began
         self._teach()
         is_worn = suggests_harm(kind, outcome) or (kind is not AnswerKind.YIELDED and self._orphans.end())
         return Answer(kind, outcome, seconds, reason, is_worn, self._told_by)
+
+    def _begin_action(self) -> None:
+        """Time it from here on, and hear signals again: the objective may have set handlers of its own."""
+        self._began, self._told_by = perf_counter(), ""
+        for number in self._heard:
+            signal.signal(number, self._on_signal)
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
@@ -122,13 +135,34 @@ class Worker:
 
     def _begin(self, message: Begin) -> tuple[AnswerKind, Outcome | None]:
         self._left, self._speed = message.left, message.speed
-        self._run = Run(message.trial, message.step, message.folder, self._left_now)
+        reports = Reports(message.step, self._report)
+        self._run = Run(message.trial, message.step, message.folder, self._left_now, reports)
         with inside(self._run):
-            called = evaluate(self._payload.objective, self._config(message.config))
-        if isinstance(called, Outcome):
-            return AnswerKind.RETURNED, called
-        self._steps = called
-        return self._step()
+            called = evaluate(self._payload.objective, self._config(message.config), reports)
+        if not isinstance(called, Outcome | None):
+            self._steps = called
+            return self._step()
+        reports.refuse(OVER)
+        if reports.is_stopped:
+            return AnswerKind.ENDED, None if called is None else replace(called, error=called.error_line)
+        return (AnswerKind.ENDED, None) if called is None else (AnswerKind.RETURNED, called)
+
+    def _report(self, given: Mapping[str, Any]) -> Decision:
+        """Answer with a step from inside the objective, and wait there for what comes next: while the run is paused
+        too. That time is not the evaluation's, and signals are not for it."""
+        outcome = as_outcome(given)
+        flush_output()
+        self._inside_objective = False
+        seconds = perf_counter() - self._began
+        with suppress(OSError):  # then no message follows either: the thread that reads ends this process
+            self._channel.send(Answer(AnswerKind.YIELDED, outcome, seconds, told_by=self._told_by))
+        message = self._messages.get()
+        self._begin_action()
+        self._inside_objective = True
+        if not isinstance(message, Step):
+            return Decision.STOP
+        self._left = message.left
+        return Decision.CONTINUE
 
     def _config(self, stored: Mapping[str, float | int]) -> Config:
         options = self._payload.options
