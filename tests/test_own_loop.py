@@ -20,11 +20,12 @@ CONTINUE, PAUSE, STOP = ft.Decision.CONTINUE, ft.Decision.PAUSE, ft.Decision.STO
 
 
 def own_loop(study: ft.Study, *, sign: float = 1.0, saved: bool = True, most: int = 10**9) -> int:
-    """Train what the study asks for, until it ends or `most` steps were taken; returns how many were."""
-    taken = 0
+    """Train what the study asks for, until it ends or `most` steps were taken; returns how many were. What an earlier
+    process was given comes first."""
+    taken, pending = 0, study.pending
     while taken < most:
         try:
-            proposal = study.ask()
+            proposal = pending.pop(0) if pending else study.ask()
         except StudyEnded:
             break
         step, decision = proposal.start_step, CONTINUE
@@ -320,7 +321,8 @@ class TestOlderFiles:
             study.ask()
         older = []
         for number, stored in enumerate(bodies(path), start=1):
-            for name in {"opened": ["max_steps"], "asked": ["start_step", "until_step"]}.get(stored.pop("kind"), []):
+            newer = {"opened": ["max_steps"], "asked": ["start_step", "until_step", "by"]}
+            for name in newer.get(stored.pop("kind"), []):
                 del stored[name]
             older.append((json.dumps(stored), number))
         change(path, "UPDATE events SET body = ? WHERE number = ?", *older)

@@ -20,6 +20,7 @@ from farthing.errors import (
     UnknownTrial,
 )
 from learners import bodies, cut_copy
+from stored_events import change
 from studies import BOOSTER, LINE, POLICIES, line_study, tell_truth
 
 
@@ -109,7 +110,7 @@ class TestContinuing:
             assert study.ledger.budget == ft.Budget(usd=3, evaluations=50)
             assert study.ledger.total("evaluations") == 3.0
 
-    def test_a_running_trial_is_interrupted_in_the_file_of_another_process(self, tmp_path):
+    def test_a_trial_that_was_asked_for_stays_pending_in_the_file_of_another_process(self, tmp_path):
         path = tmp_path / "study.db"
         study = ft.Study(BOOSTER, "20 evaluations", policy="ei", seed=0, storage=path)
         for _ in range(8):
@@ -117,22 +118,24 @@ class TestContinuing:
         running = study.ask()
         study.close()
         with ft.Study.resume(path) as again:
-            assert again.trials[8].status is ft.Status.INTERRUPTED
-            assert (again.ledger.running, again.ledger.committed) == (0, 0.0)
-            with pytest.raises(UnknownTrial, match="interrupted"):
-                again.tell(8, value=1.0)
-            back = again.ask()
-            assert (back.trial, back.config, back.predicted_cost) == (8, running.config, running.predicted_cost)
             assert again.trials[8].status is ft.Status.RUNNING
-            tell_truth(again, back)
+            assert (again.ledger.running, again.ledger.committed) == (1, running.predicted_cost)
+            (back,) = again.pending
+            assert (back.trial, back.config, back.predicted_cost) == (8, running.config, running.predicted_cost)
             assert again.ask().trial == 9
+            tell_truth(again, back)
+            with pytest.raises(UnknownTrial, match="trial 8 is"):
+                again.tell(8, value=1.0)
 
-    def test_several_running_trials_come_back_first_in_order(self, tmp_path):
+    def test_several_interrupted_trials_come_back_first_in_order(self, tmp_path):
         path = tmp_path / "study.db"
         with line_study(storage=path) as study:
             asked = study.ask(4)
             study.tell(asked[1], value=1.0)
+        as_if_run(path)
         with ft.Study.resume(path) as study:
+            assert [trial.status.value for trial in study.trials] == ["interrupted", "complete", *["interrupted"] * 2]
+            assert (study.ledger.running, study.ledger.committed) == (0, 0.0)
             back = [study.ask() for _ in range(4)]
             assert [proposal.trial for proposal in back] == [0, 2, 3, 4]
             assert [proposal.config for proposal in back[:3]] == [asked[i].config for i in (0, 2, 3)]
@@ -160,7 +163,7 @@ class TestContinuing:
         with pytest.raises(StudyMismatch, match="corners"):
             ft.Study.resume(path, policy=Corners(scale=0.25))
         with ft.Study.resume(path, policy=Corners(scale=0.5)) as study:
-            assert [study.ask().config["x"] for _ in range(2)] == [-0.5, 0.5]
+            assert [study.pending[0].config["x"], study.ask().config["x"]] == [-0.5, 0.5]
 
 
 @dataclass(frozen=True)
@@ -195,9 +198,11 @@ def test_the_randomness_of_an_ask_is_the_seed_and_the_number_of_the_ask(tmp_path
         study.tell(0, failed="boom")
         study.tell(1, value=1.0)
         assert study.ask().config["x"] == expected[1][0]
+    as_if_run(path)
     with ft.Study.resume(path, policy=Drawn()) as study:
         assert study.ask().config["x"] == expected[1][0], "the interrupted one again"
         assert [proposal.config["x"] for proposal in study.ask(2)] == expected[2]
+    as_if_run(path)
     with ft.Study.resume(path, policy=Drawn()) as study:
         assert [proposal.trial for proposal in study.ask(3)] == [2, 3, 4], "three were interrupted"
         assert study.ask().config["x"] == expected[3][0]
@@ -220,8 +225,15 @@ def open_study(path: Path, policy: str, total: int) -> ft.Study:
     return ft.Study(BOOSTER, f"{total} evaluations", policy=policy, seed=11, storage=path)
 
 
+def as_if_run(path: Path) -> None:
+    """Let all trials of a file be those of a run, which interrupts them when its process ends."""
+    change(path, """UPDATE events SET body = replace(body, '"by":"ask"', '"by":"run"') WHERE kind = 'asked'""")
+
+
 def go_on(study: ft.Study, until: int) -> None:
-    """One trial after the other, until that number of them has ended."""
+    """One trial after the other, those that are pending first, until that number of them has ended."""
+    for proposal in study.pending:
+        tell_truth(study, proposal)
     while study.ledger.total("evaluations") < until:
         tell_truth(study, study.ask())
 
@@ -253,9 +265,8 @@ class TestResumingIsReplaying:
         cut_copy(original, path, 2 + 2 * k + pending)
         with ft.Study.resume(path) as study:
             assert [trial.number for trial in study.trials] == list(range(k + pending))
-            if pending:
-                back = study.ask()
-                assert back.trial == k, "it comes back under its number"
+            for back in study.pending:
+                assert (back.trial, pending) == (k, True), "it keeps its number"
                 tell_truth(study, back)
             assert study.ask().trial == k + pending
         assert asked_events(path) == expected[: k + pending + 1]

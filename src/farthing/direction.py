@@ -46,5 +46,5 @@ class Direction:
         return Trial(
             trial.number, dict(trial.config), trial.status, self.turned(trial.value), trial.cost,
             self.turned_curve(trial.curve), trial.error, deepcopy(trial.attributes), trial.predicted_cost, trial.reason,
-            trial.ended_by,
+            trial.ended_by, trial.began, trial.ended,
         )  # fmt: skip

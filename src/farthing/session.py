@@ -7,7 +7,10 @@ Values come in the user's own sign and are sent through `Direction`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -21,12 +24,19 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.plain import cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.thinking import Thinking
-from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
+from farthing.record.added import Added
+from farthing.record.events import Asked, Dropped, Ended, Reported
+from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
+from farthing.record.study_events import Charged
+from farthing.record.writing import Overtaken
 from farthing.space import Space
 from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
 
 T = TypeVar("T")
+
+TRIES = 3  # to propose, while somebody else writes to the same file
+MOST_NAMED = 8  # trials in a message
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,
@@ -39,18 +49,22 @@ STATUS_AFTER = {
 class Session:
     """A record that grows by what its policy proposes and what is made of it.
 
-    `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run.
+    `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run;
+    `objective` is the code that the run evaluates, if that is known. One thread at a time decides and writes: the
+    others wait, also while a policy thinks. Whoever only looks at the record does not wait.
     """
 
     record: Record
     policy: Policy
     stop_requested: bool = False
     interrupted: bool = False
+    objective: str | None = None
 
     def __post_init__(self) -> None:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
         self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
+        self._guard, self._is_run = threading.RLock(), False
         self._stop_at = self.record.direction.turned(settings.stop_at)
         self._thinking = Thinking()
 
@@ -71,22 +85,70 @@ class Session:
         """The study's file, None when it lives in memory."""
         return self.record.storage
 
-    def propose(self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf) -> list[Proposal]:
-        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
-        think for `seconds`."""
-        self._decide_late(seconds)
-        self._require_open()
-        n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
-        if n <= 0:
-            raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running")
-        proposals: list[Proposal] = []
-        while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead, seconds)):
-            proposals += some
-        if not proposals:
-            raise SpaceExhausted(f"all {len(self.history.trials)} allowed configurations were proposed")
-        return proposals
+    @contextmanager
+    def own_loop(self) -> Iterator[None]:
+        """For one thread at a time of a loop of the user's, which holds the file from its first call on."""
+        with self._guard, self.record.writing.held(keep=True):
+            yield
 
-    def _propose_some(self, n: int, overhead: Callable[[], Charges], seconds: float) -> list[Proposal]:
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """For one run at a time, which holds the file while it lasts."""
+        with self._guard:
+            if self._is_run:
+                raise refusal(self.record.log.name, f"process {os.getpid()}, this one")
+            self._is_run = True
+        try:
+            with self.record.writing.held():
+                yield
+        finally:
+            self._is_run = False
+
+    def propose(
+        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False
+    ) -> list[Proposal]:
+        """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
+        think for `seconds`. They are `pending` if nobody here will evaluate them."""
+        with self._guard:
+            self._decide_late(seconds)
+            self._require_open()
+            n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
+            if n <= 0:
+                raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running{self.said_of_pending}")
+            proposals: list[Proposal] = []
+            while len(proposals) < n:
+                some = self._propose_again_if_overtaken(n - len(proposals), overhead, seconds, pending)
+                if not some:
+                    break
+                proposals += some
+            if not proposals:
+                raise SpaceExhausted(f"all {len(self.history.trials)} allowed configurations were proposed")
+            return proposals
+
+    @property
+    def said_of_pending(self) -> str:
+        """Which trials wait for a loop of the user's, and what can be done."""
+        numbers = [str(trial.number) for trial in self.history.pending]
+        if not numbers:
+            return ""
+        named = f"{', '.join(numbers[:MOST_NAMED])}{', ...' if len(numbers) > MOST_NAMED else ''}"
+        return f"; given by ask, and not told yet: {named} (study.tell says how one ended, study.forget gives it up)"
+
+    def _propose_again_if_overtaken(
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
+    ) -> list[Proposal]:  # fmt: skip
+        """Up to n. Somebody else may have taken a number meanwhile: then the next proposal knows of that."""
+        for _ in range(TRIES):
+            try:
+                return self._propose_some(n, overhead, seconds, pending)
+            except Overtaken:
+                if not self.record.writing.has_written:
+                    raise
+        return self._propose_some(n, overhead, seconds, pending)
+
+    def _propose_some(
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
+    ) -> list[Proposal]:  # fmt: skip
         """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
         number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
         proposals = self._again(n)
@@ -99,10 +161,20 @@ class Session:
         if proposals:
             given = seconds if math.isfinite(seconds) else None
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
+            codes = [None if pending else self._new_objective, *[None] * (len(proposals) - 1)]
             self.record.write(
-                *(Asked(number, p, snapshot, c, given, way) for p, c in zip(proposals, spent, strict=True))
+                *(
+                    Asked(number, proposal, snapshot, charges, given, way, pending, code)
+                    for proposal, charges, code in zip(proposals, spent, codes, strict=True)
+                )
             )
         return proposals
+
+    @property
+    def _new_objective(self) -> str | None:
+        """The code that this run evaluates, if the file does not know that yet."""
+        ran = self.record.state.objective
+        return self.objective if ran is None or ran.code != self.objective else None
 
     def _require_open(self) -> None:
         if ended := self.ended:
@@ -122,7 +194,7 @@ class Session:
 
     def _again(self, n: int) -> list[Proposal]:
         """Trials that were cut short go on under their number."""
-        return [_once_more(trial) for trial in self.history.cut_short[:n]]
+        return [once_more(trial) for trial in self.history.cut_short[:n]]
 
     def _decide_late(self, seconds: float) -> None:
         """Decide what becomes of trials that were cut short right after a step, before that was decided; all of them
@@ -134,14 +206,16 @@ class Session:
             outcome = self._after_step(self.history.with_trial(then), ledger, then, seconds / len(undecided))
             still_over = trial.status is Status.PAUSED and outcome.ended_by in ENDS_OF_STUDY
             if outcome.status is not Status.RUNNING and not still_over:
-                asked = Asked(self.history.asks - 1, _once_more(trial), self.ledger.as_json())
+                asked = Asked(self.history.asks - 1, once_more(trial), self.ledger.as_json())
                 self.record.write(asked, self._ended_with(trial.number, outcome, {}))
 
     def _from_start(self, n: int) -> list[Proposal]:
-        first = len(self.history.trials)
+        """The next of the configurations to begin with, but for those whose results are known."""
+        taken, key = self.history.taken, self.space.key
+        self._start = [config for config in self._start if key(config) not in taken]
         return [
             Proposal(number, config, reason="given by start")
-            for number, config in enumerate(self._start[first : first + n], start=first)
+            for number, config in enumerate(self._start[:n], start=len(self.history.trials))
         ]
 
     def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
@@ -177,7 +251,8 @@ class Session:
         self, number: int, outcome: Outcome, spent: Mapping[str, float], overhead: Charges | None = None
     ) -> None:  # fmt: skip
         """A running trial has ended, or is paused, and spent some units. It is charged to the account of its status."""
-        self.record.write(self._ended_with(number, outcome, spent, overhead))
+        with self._guard:
+            self.record.write(self._ended_with(number, outcome, spent, overhead))
 
     def _ended_with(
         self, number: int, outcome: Outcome, spent: Mapping[str, float], overhead: Charges | None = None
@@ -195,20 +270,22 @@ class Session:
     ) -> Decision:  # fmt: skip
         """A running trial has trained one more step, and spent some units: what to do next, decided in at most
         `seconds`. A trial that cannot be paused goes on where its policy would pause it."""
-        before, turned = self.history.trials[number], self.record.direction.turned
-        new = before.kept_step >= len(before.curve)
-        account = "evaluation" if new else "retrained"
+        turned = self.record.direction.turned
         report = replace(
             report, value=turned(report.value), train_value=turned(report.train_value),
             attributes=stored_attributes(report.attributes),
         )  # fmt: skip
-        self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
-        outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
-        would_pause = outcome.status is Status.PAUSED and outcome.ended_by is EndedBy.POLICY
-        if outcome.status is Status.RUNNING or (would_pause and not can_pause):
-            return Decision.CONTINUE
-        self.end(number, outcome, {})
-        return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
+        with self._guard:
+            before = self.history.trials[number]
+            new = before.kept_step >= len(before.curve)
+            account = "evaluation" if new else "retrained"
+            self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
+            outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
+            would_pause = outcome.status is Status.PAUSED and outcome.ended_by is EndedBy.POLICY
+            if outcome.status is Status.RUNNING or (would_pause and not can_pause):
+                return Decision.CONTINUE
+            self.end(number, outcome, {})
+            return Decision.PAUSE if outcome.status is Status.PAUSED else Decision.STOP
 
     def _after_step(
         self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float, new: bool = True
@@ -238,18 +315,31 @@ class Session:
 
     def drop(self, number: int, kept_step: int) -> None:
         """A run that rests is not alive any more, and would go on from that step."""
-        self.record.write(Dropped(number, kept_step))
+        with self._guard:
+            self.record.write(Dropped(number, kept_step))
 
     def charge(self, charges: Charges) -> None:
         """Amounts that belong to no trial."""
-        self.record.write(Charged(charges))
+        with self._guard:
+            self.record.write(Charged(charges))
+
+    def forget(self, number: int) -> None:
+        """A pending trial will never be told."""
+        outcome = Outcome(Status.INTERRUPTED, error="forgotten: nobody will say how it ended")
+        self.record.write(Ended(number, outcome, forgotten=True))
+
+    def add(self, config: Config, outcome: Outcome, curve: Sequence[float]) -> int:
+        """A known result, as a trial of its own; returns its number."""
+        number = len(self.history.trials)
+        self.record.write(Added.of(number, config, outcome, curve, self.record.direction))
+        return number
 
     def is_running(self, number: int) -> bool:
         """Whether that trial is being evaluated."""
         return self.history.trials[number].status is Status.RUNNING
 
 
-def _once_more(trial: TrackedTrial) -> Proposal:
+def once_more(trial: TrackedTrial) -> Proposal:
     """A trial as it was asked for, from where it can go on."""
     return Proposal(
         trial.number, trial.config, trial.predicted_cost, trial.reason,

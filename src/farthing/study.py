@@ -11,27 +11,26 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from farthing import checks
 from farthing.budget import Budget
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch
+from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch, UnknownTrial
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
+from farthing.record.known_results import known_config, known_outcome
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
 from farthing.runner.clock import take_beginning
 from farthing.runner.loop import run
+from farthing.runner.notices import what_is_odd_said
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
 from farthing.space import Space
-from farthing.study_view import StudyView
+from farthing.study_view import OpenedStudy, StudyView
 from farthing.trial import Config, Decision, Objective, Outcome, Proposal, Report, Status, Trial
-
-if TYPE_CHECKING:
-    pass
 
 Callback = Callable[["Study", Trial], Any]
 
@@ -133,6 +132,22 @@ class Study(StudyView):
                 record.limit(limits)
         return study
 
+    @staticmethod
+    def open(path: str | PathLike[str]) -> OpenedStudy:
+        """The study of a file to look at, also while another process runs it; `refresh` reads what is new.
+
+        It needs neither the objective nor anything else that a file cannot hold, and never changes the file.
+
+        >>> import tempfile, farthing as ft
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", storage=f"{folder}/s.db")
+        ...     view = ft.Study.open(f"{folder}/s.db")
+        ...     _ = study.tell(study.ask(), value=0.5)
+        ...     len(view.trials), len(view.refresh().trials)
+        (0, 1)
+        """
+        return OpenedStudy(path)
+
     # -- ask and tell ------------------------------------------------------------------------------------------------
 
     @overload
@@ -142,10 +157,12 @@ class Study(StudyView):
     def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
         """The next configuration to evaluate, or up to n of them to evaluate side by side.
 
-        Raises a StudyEnded (BudgetSpent, TargetReached, SpaceExhausted) when there is nothing more to propose.
+        Each trial is pending from here on, also in the study's file, until `tell` says how it ended or `forget` gives
+        it up. Raises a StudyEnded (BudgetSpent, TargetReached, SpaceExhausted) when there is nothing more to propose.
         """
         count = checks.optional(checks.whole_number, "n", n, least=1)
-        proposals = self._session.propose(count or 1, dict)
+        with self._session.own_loop():
+            proposals = self._session.propose(count or 1, dict, pending=True)
         copies = [replace(proposal, config=dict(proposal.config)) for proposal in proposals]  # theirs to alter
         return copies[0] if n is None else copies
 
@@ -164,16 +181,17 @@ class Study(StudyView):
         value is needed: the best one reported is the value, and `cost` is what was not reported yet.
         """
         number = trial_number("tell", proposal)
-        trial = self._history.running_trial(number)
-        if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
-            raise InvalidArgument("tell: give either value=... or failed='why', and not both")
         cost = None if cost is None else read_cost(cost)
-        if failed is not None:
-            outcome = Outcome(Status.FAILED, error=str(failed))
-        else:
-            outcome = Outcome(Status.COMPLETE) if value is None else read_value(value)
-        self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
-        return self.trial(number)
+        with self._session.own_loop():
+            trial = self._history.running_trial(number)
+            if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
+                raise InvalidArgument("tell: give either value=... or failed='why', and not both")
+            if failed is not None:
+                outcome = Outcome(Status.FAILED, error=str(failed))
+            else:
+                outcome = Outcome(Status.COMPLETE) if value is None else read_value(value)
+            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
+            return self.trial(number)
 
     def _spent(self, cost: float | None) -> dict[str, float]:
         """In your own loop only the costs you give are charged."""
@@ -198,14 +216,48 @@ class Study(StudyView):
         (True, 3.0)
         """
         number = trial_number("report", proposal)
-        self._history.running_trial(number)
         outcome, saved = read_value(value), checks.switch("saved", saved)
         cost = None if cost is None else read_cost(cost)
-        if outcome.value is None:
-            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
-            return Decision.STOP
-        trained = None if train_value is None else read_value(train_value).value
-        return self._session.step(number, Report(outcome.value, cost, trained, saved, attributes), self._spent(cost))
+        with self._session.own_loop():
+            self._history.running_trial(number)
+            if outcome.value is None:
+                self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
+                return Decision.STOP
+            trained = None if train_value is None else read_value(train_value).value
+            report = Report(outcome.value, cost, trained, saved, attributes)
+            return self._session.step(number, report, self._spent(cost))
+
+    def forget(self, proposal: Proposal | int) -> Trial:
+        """Give up a pending trial whose result will never come. It is interrupted, charged nothing and not proposed
+        again, and no more committed in the ledger."""
+        number = trial_number("forget", proposal)
+        with self._session.own_loop():
+            if not self._history.running_trial(number).pending:
+                raise UnknownTrial(f"trial {number} is being run: only a trial that `ask` gave can be forgotten")
+            self._session.forget(number)
+            return self.trial(number)
+
+    def add(
+        self, config: Mapping[str, Any], *, value: float | None = None, cost: float | None = None,
+        failed: str | None = None, curve: Iterable[float] | None = None, **attributes: Any,
+    ) -> Trial:  # fmt: skip
+        """Add a result that is known already: of an evaluation by hand, by another program, of an earlier study.
+
+        Every policy learns from it as from a trial of its own, but it is not charged and no evaluation. `failed` says
+        why an evaluation failed. `curve` holds the value after each step of a training; its best is the value. `cost`
+        is what the evaluation cost then, in the budget's unit, so that costs are learned too.
+
+        >>> import farthing as ft
+        >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", seed=0)
+        >>> study.add({"x": 0.5}, value=0.04, note="the default").number
+        0
+        >>> study.best.value, study.ledger.total("evaluations")
+        (0.04, 0.0)
+        """
+        known = known_config(self.space, config)
+        outcome, values = known_outcome(value, cost, failed, curve, self._history.max_steps)
+        with self._session.own_loop():
+            return self.trial(self._session.add(known, replace(outcome, attributes=attributes), values))
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -237,7 +289,8 @@ class Study(StudyView):
             workers=workers, isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory,
             paused_limit=paused_limit, paused_memory=paused_memory, meter=meter, progress=progress,
         )  # fmt: skip
-        run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        with what_is_odd_said(self._session, objective):
+            run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
         return self
 
     def stop(self) -> None:

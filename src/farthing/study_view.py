@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from farthing import checks
 from farthing.acquisitions.pareto import Front
 from farthing.budget import Ledger
-from farthing.errors import StudyEnded
+from farthing.errors import InvalidArgument, StudyEnded
 from farthing.history import History
 from farthing.history.cost_knowledge import Task
 from farthing.numerics.threads import one_blas_thread
-from farthing.policies import Policy, recommend
+from farthing.policies import Policy, policy_from_json, recommend
 from farthing.policies.pareto import front_of
-from farthing.session import Session
+from farthing.record.reader import read_study
+from farthing.session import Session, once_more
 from farthing.space import Space
-from farthing.trial import Status, Trial
+from farthing.trial import Proposal, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NO_TRIAL = Trial(0, {}, Status.RUNNING)  # whose row has the columns of an empty table
 
 
 class StudyView:
@@ -120,17 +125,32 @@ class StudyView:
         """The study's file, None when it lives in memory."""
         return self._session.storage
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per trial: number, status, value, cost, steps, config.<name>, ... (needs pandas)."""
+    @property
+    def pending(self) -> list[Proposal]:
+        """What `ask` gave and nobody has told yet, also of an earlier process; `start_step` is the last reported."""
+        return [once_more(trial) for trial in self._history.pending]
+
+    def to_frame(self, *, curves: bool = False) -> pd.DataFrame:
+        """One row per trial: number, status, value, cost, steps, config.<name>, reason, began, ... (needs pandas).
+
+        `began` and `ended` are times in UTC. With `curves` there is a column `curve`, the list of values after each
+        step.
+        """
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install 'farthing[frame]'") from error
-        return pd.DataFrame([trial.row for trial in self.trials])
+        trials = self.trials
+        frame = pd.DataFrame([trial.row for trial in trials], columns=None if trials else list(NO_TRIAL.row))
+        for column in ("began", "ended"):
+            frame[column] = pd.to_datetime(frame[column], utc=True)
+        if checks.switch("curves", curves):
+            frame["curve"] = pd.Series([list(trial.curve.values) for trial in trials], dtype=object)
+        return frame
 
     def close(self) -> None:
-        """Close the study's file."""
-        self._session.record.log.close()
+        """Close the study's file, and let others write to it."""
+        self._session.record.close()
 
     def __enter__(self) -> Self:
         return self
@@ -146,3 +166,54 @@ class StudyView:
             f"<{type(self).__name__} {self.policy.name}: {len(self._history.trials)} trials, best {value}, "
             f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
         )
+
+
+class OpenedStudy(StudyView):
+    """The study of a file, as it was when it was opened or refreshed last; it cannot be changed by this object.
+
+    `Study.open(path)` makes one. Options that a file cannot hold are shown as they were described.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._file = read_study(path)
+        self._session = Session(self._file.record, _policy_in(self._file.record.settings.policy))
+
+    def refresh(self) -> Self:
+        """Read what was written since; returns the study itself."""
+        self._file.refresh()
+        return self
+
+    @property
+    def runner(self) -> str | None:
+        """The process that runs it or writes to it now, as text; None if there is none."""
+        return self._file.runner
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Parts of the study that its file cannot hold."""
+        return self._file.left_out
+
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+        path = self._file.path
+        raise InvalidArgument(f"{path}: was opened to look only; Study.resume({path!r}) continues the study")
+
+    ask: ClassVar[Callable[..., NoReturn]]
+    tell = report = add = forget = run = stop = note = finish = ask = _refuse
+
+
+class UnknownPolicy:
+    """Stands for a policy of the user's own, of which a file holds the name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def propose(self, *given: Any) -> NoReturn:
+        raise InvalidArgument(f"policy {self.name!r} is not known here")
+
+
+def _policy_in(stored: Mapping[str, Any]) -> Policy:
+    try:
+        return policy_from_json(dict(stored))
+    except ValueError:
+        policy: Any = UnknownPolicy(str(stored.get("name")))
+        return policy  # type: ignore[no-any-return]

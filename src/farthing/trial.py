@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -132,7 +133,8 @@ class Trial:
     """One configuration and what became of it.
 
     Of an iterative learner `value` is the best that was reported, and `curve` is all of it. `error` says in words what
-    `ended_by` says as a value; `ended_by` is None while the trial is running.
+    `ended_by` says as a value; `ended_by` is None while the trial is running. `began` is when it was first asked for,
+    `ended` when it ended or was paused last, in seconds since 1970; None where that is not known, or not yet.
     """
 
     number: int
@@ -146,6 +148,8 @@ class Trial:
     predicted_cost: float | None = None
     reason: str = ""
     ended_by: EndedBy | None = None
+    began: float | None = field(default=None, repr=False, compare=False)  # two runs of one seed are equal
+    ended: float | None = field(default=None, repr=False, compare=False)
 
     @property
     def unsuccessful(self) -> bool:
@@ -160,10 +164,13 @@ class Trial:
 
     @property
     def row(self) -> dict[str, Any]:
-        """As one row of a table.
+        """As one row of a table; times are text in UTC.
 
-        >>> list(Trial(0, {"x": 0.5}, Status.COMPLETE, attributes={"epochs": 3}).row)[5:]
-        ['steps', 'config.x', 'attributes.epochs', 'error']
+        >>> row = Trial(0, {"x": 0.5}, Status.COMPLETE, attributes={"epochs": 3}, began=0.25).row
+        >>> list(row)[5:]
+        ['steps', 'config.x', 'attributes.epochs', 'reason', 'ended_by', 'began', 'ended', 'error']
+        >>> row["began"], row["ended"]
+        ('1970-01-01T00:00:00.250000+00:00', None)
         """
         return {
             "number": self.number,
@@ -174,5 +181,17 @@ class Trial:
             "steps": len(self.curve),
             **{f"config.{name}": value for name, value in self.config.items()},
             **{f"attributes.{name}": value for name, value in self.attributes.items()},
+            "reason": self.reason,
+            "ended_by": self.ended_by and self.ended_by.value,
+            "began": _time_text(self.began),
+            "ended": _time_text(self.ended),
             "error": self.error,
         }
+
+
+def _time_text(seconds: float | None) -> str | None:
+    """A time in UTC as ISO 8601 has it; None for a time that no calendar knows: a file may hold any number."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -570,7 +570,7 @@ class TestFiles:
             assert again.task == {"rows": 900.0}
             proposal = again.ask()
         with ft.Study.resume(path) as resumed:
-            assert (resumed.ask().config, resumed.task) == (proposal.config, {"rows": 900.0})
+            assert (resumed.pending[0].config, resumed.task) == (proposal.config, {"rows": 900.0})
 
     def test_options_of_every_kind_survive(self, tmp_path):
         space = ft.Space(
@@ -581,9 +581,9 @@ class TestFiles:
         for _ in range(12):
             study.tell(study.ask(), value=0.0, cost=1.0)
         prior = ft.CostPrior.from_studies([study])
-        for _ in range(2):
+        for number in range(2):
             with ft.Study(space, ft.Budget(cost=9), seed=0, cost_prior=prior, storage=tmp_path / "s.db") as again:
-                assert again.ask().trial == 0
+                assert again.ask().trial == number
 
     @pytest.mark.parametrize(
         ("name", "function"), [("known_cost", seconds), ("cost_features", lambda config: config["size"])]

@@ -11,7 +11,8 @@ import farthing as ft
 from farthing.acquisitions.pareto import Front
 from farthing.errors import InvalidArgument, NoTrial, SpaceExhausted
 from farthing.policies.pareto import front_at, persistence_of
-from farthing.record.events import Asked, Budgeted, Ended
+from farthing.record.events import Asked, Ended
+from farthing.record.study_events import Budgeted
 from farthing.trial import Outcome, Proposal, Status
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), rounds=ft.Integer(1, 200, log=True), kind=ft.Choice(["a", "b"]))

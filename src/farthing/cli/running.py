@@ -21,7 +21,7 @@ from farthing.cli.run_note import RunNote
 from farthing.cli.script import ScriptObjective
 from farthing.cli.streams import warn
 from farthing.errors import NoTrial
-from farthing.record.events import Opened
+from farthing.record.study_events import Opened
 from farthing.runner.options import PAUSED_LIMIT
 from farthing.runner.temporary import TemporaryFolder
 from farthing.space import Space

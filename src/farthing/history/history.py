@@ -41,13 +41,18 @@ class TrackedTrial(Trial):
     until_step: int | None = field(default=None, repr=False)  # where it is to be paused
     counted: bool = field(default=False, repr=False)  # as an evaluation
     undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
+    pending: bool = field(default=False, repr=False)  # given by `ask` to a loop of the user's, and not by a run
+    forgotten: bool = field(default=False, repr=False)  # its loop gave it up: it does not run again
+    added: bool = field(default=False, repr=False)  # a known result, which this study did not pay for
     key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
     unit: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,), in the unit cube
 
     @property
     def cut_short(self) -> bool:
-        """Whether it was interrupted, or paused by the end of the study and not by its policy."""
-        return self.status is Status.INTERRUPTED or (self.status is Status.PAUSED and self.ended_by in ENDS_OF_STUDY)
+        """Whether it was interrupted, or paused by the end of the study and not by its policy, and is to go on."""
+        if self.status is Status.INTERRUPTED:
+            return not self.forgotten
+        return self.status is Status.PAUSED and self.ended_by in ENDS_OF_STUDY
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +238,11 @@ class History:
     @property
     def running(self) -> list[TrackedTrial]:
         return self.trials.running
+
+    @property
+    def pending(self) -> list[TrackedTrial]:
+        """Running trials that a loop of the user's was given, which nobody here can end."""
+        return [trial for trial in self.running if trial.pending]
 
     @property
     def incumbent(self) -> TrackedTrial | None:

@@ -1,8 +1,8 @@
-"""What happens to a study, as values. A study is the fold of its events, and its file holds nothing else.
+"""What happens to trials, as values. A study is the fold of its events, and its file holds nothing else.
 
 Each event knows its form in the file (`body`, `read`), whether one that was read can have happened (`check`), and what
-it does to the state (`applied`); state.py says what an event is. A new kind of event is one class here: a subclass with
-a `kind` is known by that name.
+it does to the state (`applied`); state.py says what an event is, and study_events.py has those that are about no trial.
+A new kind of event is one class: a subclass with a `kind` is known by that name.
 
 In the file, values are in the user's own sign and options are indices; in memory, values are minimised and
 configurations hold the options themselves. What Study writes was checked before, but a file may come from anywhere: a
@@ -15,73 +15,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from farthing.budget import Budget, Charges, Ledger
+from farthing.budget import Charges, Ledger
 from farthing.history import Way
 from farthing.history.history import TrackedTrial
-from farthing.plain import plain
 from farthing.record import stored_checks as stored
-from farthing.record import stored_settings
-from farthing.record.state import CAN_GO_ON, Encoding, Event, State, check_stretch
+from farthing.record.state import CAN_GO_ON, Encoding, Event, Ran, State, check_stretch
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Opened(Event):
-    """The first event: all that a study is made of except its budget. It is as the file holds it: the encoding of the
-    others depends on it."""
-
-    kind = "opened"
-
-    space: Json
-    policy: Json
-    seed: int
-    maximize: bool
-    start: tuple[Json, ...] = ()  # stored configs
-    stop_at: float | None = None
-    cost: Json = field(default_factory=dict)  # what is known of cost in advance: CostKnowledge
-    max_steps: int | None = None
-
-    def body(self, encoding: Encoding | None = None) -> Json:
-        return {
-            "space": self.space, "policy": self.policy, "seed": self.seed, "maximize": self.maximize,
-            "start": list(self.start), "stop_at": self.stop_at, "cost": self.cost, "max_steps": self.max_steps,
-        }  # fmt: skip
-
-    @classmethod
-    def read(cls, body: Json, encoding: Encoding | None = None) -> Self:
-        stored_settings.check(body)
-        return cls(**{**body, "start": tuple(body["start"])})
-
-    def check(self, state: State) -> None:
-        raise ValueError("a study is opened once")
-
-    def applied(self, state: State) -> State:
-        return state
-
-
-@dataclass(frozen=True)
-class Budgeted(Event):
-    """The budget from here on."""
-
-    kind = "budgeted"
-
-    budget: Budget
-
-    def body(self, encoding: Encoding) -> Json:
-        return {"budget": self.budget.as_json()}
-
-    @classmethod
-    def read(cls, body: Json, encoding: Encoding) -> Self:
-        return cls(Budget.from_json(body["budget"]))
-
-    def check(self, state: State) -> None:
-        """A Budget checks itself."""
-
-    def applied(self, state: State) -> State:
-        held = state.budgeted or Ledger(self.budget)
-        return replace(state, budgeted=Ledger(self.budget, held.accounts, held.committed, held.running))
+ASKED_BY = {
+    "run": False,
+    "ask": True,
+}  # who has a trial, and whether it is pending; in older files runs have all
 
 
 @dataclass(frozen=True)
@@ -89,7 +35,8 @@ class Asked(Event):
     """A proposal was handed out: in which ask, what the ledger said, what the optimiser spent on it, the seconds it was
     given to think (None: as many as it takes) and the way it took.
 
-    A new trial is running then, or a paused or interrupted one again.
+    A new trial is running then, or a paused or interrupted one again; it is `pending` if a loop of the user's has it,
+    and not a run. `objective` is the code that a run evaluates, in the first event after it changed.
     """
 
     kind = "asked"
@@ -100,6 +47,8 @@ class Asked(Event):
     charges: Charges = field(default_factory=dict)
     seconds: float | None = None
     way: Way = Way.FULL
+    pending: bool = False
+    objective: str | None = None
 
     @property
     def about(self) -> int:
@@ -120,6 +69,8 @@ class Asked(Event):
             "charges": self.charges,
             "seconds": self.seconds,
             "way": self.way.value,
+            "by": "ask" if self.pending else "run",
+            **({} if self.objective is None else {"objective": self.objective}),
         }
 
     @classmethod
@@ -129,7 +80,9 @@ class Asked(Event):
             body["fits"], body.get("start_step", 0), body.get("until_step"),
         )  # fmt: skip
         way = Way(body.get("way", Way.FULL))  # older files know no other
-        return cls(body["ask"], proposal, body["ledger"], body["charges"], body.get("seconds"), way)
+        pending = ASKED_BY[body.get("by", "run")]
+        charges, seconds, objective = body["charges"], body.get("seconds"), body.get("objective")
+        return cls(body["ask"], proposal, body["ledger"], charges, seconds, way, pending, objective)
 
     def check(self, state: State) -> None:
         proposal = self.proposal
@@ -141,24 +94,32 @@ class Asked(Event):
         stored.amount("seconds", self.seconds)
         stored.ledger(self.ledger)
         stored.charges(self.charges)
+        if self.objective is not None:
+            stored.text("objective", self.objective)
         check_stretch(proposal, state)
 
     def applied(self, state: State) -> State:
         history, proposal = state.history, self.proposal
-        if proposal.trial < len(history.trials):
+        new = proposal.trial >= len(history.trials)
+        if not new:
             before = history.trials[proposal.trial]
         else:
             config, space = dict(proposal.config), state.space
             before = TrackedTrial(
-                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config)
+                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
+                began=state.time,
             )  # fmt: skip
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
             ended_by=None, kept_step=proposal.start_step, from_step=proposal.start_step, until_step=proposal.until_step,
+            pending=self.pending, forgotten=False, ended=None,
         )  # fmt: skip
         fits = {**history.fits, **proposal.fits}
         grown = replace(history.with_trial(trial), asks=self.ask + 1, fits=fits)
-        return replace(state, history=grown).charged(self.charges).promised(proposal.predicted_cost or 0.0, 1)
+        ran = state.objective if self.objective is None else Ran(self.objective, proposal.trial)
+        known = not new and before.status is Status.RUNNING  # promised by a process that ended without a word
+        cost = (proposal.predicted_cost or 0.0) - (before.predicted_cost or 0.0 if known else 0.0)
+        return replace(state, history=grown, objective=ran).charged(self.charges).promised(cost, 0 if known else 1)
 
     def seen(self, before: State, earlier: Iterable[Asked]) -> State:
         """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals; and the
@@ -261,6 +222,7 @@ class Ended(Event):
     trial: int
     outcome: Outcome
     charges: Charges = field(default_factory=dict)
+    forgotten: bool = False  # by the loop that had it: an interrupted trial that does not run again
 
     def body(self, encoding: Encoding) -> Json:
         outcome = self.outcome
@@ -273,6 +235,7 @@ class Ended(Event):
             "error": outcome.error,
             "attributes": outcome.attributes,
             "charges": self.charges,
+            **({"forgotten": True} if self.forgotten else {}),
         }
 
     @classmethod
@@ -282,10 +245,11 @@ class Ended(Event):
         outcome = Outcome(
             status, encoding.direction.turned(body["value"]), body["cost"], error, body["attributes"], ended_by
         )  # fmt: skip
-        return cls(body["trial"], outcome, body["charges"])
+        return cls(body["trial"], outcome, body["charges"], body.get("forgotten", False))
 
     def check(self, state: State) -> None:
         outcome = self.outcome
+        stored.switch("forgotten", self.forgotten)
         stored.whole("trial", self.trial)
         if outcome.status is Status.RUNNING:
             raise ValueError("a trial ended as running")
@@ -311,56 +275,12 @@ class Ended(Event):
             kept_step=running.kept_step if alive else running.saved_step,
             counted=running.counted or outcome.status is not Status.INTERRUPTED,
             undecided=running.undecided and alive and outcome.ended_by in ENDS_OF_STUDY,
+            pending=False, forgotten=self.forgotten, ended=state.time,
         )  # fmt: skip
         length = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
         grown = replace(history.with_trial(trial), max_steps=history.max_steps or length)
         ended = replace(state, history=grown).charged(self.charges)
         return ended.promised(-(running.predicted_cost or 0.0), -1)
-
-
-@dataclass(frozen=True)
-class Charged(Event):
-    """What a run spent after its last trial."""
-
-    kind = "charged"
-
-    charges: Charges
-
-    def body(self, encoding: Encoding) -> Json:
-        return {"charges": self.charges}
-
-    @classmethod
-    def read(cls, body: Json, encoding: Encoding) -> Self:
-        return cls(body["charges"])
-
-    def check(self, state: State) -> None:
-        stored.charges(self.charges)
-
-    def applied(self, state: State) -> State:
-        return state.charged(self.charges)
-
-
-@dataclass(frozen=True)
-class Noted(Event):
-    """What whoever runs the study wants to find in its file again, as JSON; it replaces what was noted before."""
-
-    kind = "noted"
-
-    notes: Json
-
-    def body(self, encoding: Encoding) -> Json:
-        return {"notes": plain(self.notes)}
-
-    @classmethod
-    def read(cls, body: Json, encoding: Encoding) -> Self:
-        return cls(body["notes"])
-
-    def check(self, state: State) -> None:
-        stored.mapping("notes", self.notes)
-        stored.plain("notes", self.notes)
-
-    def applied(self, state: State) -> State:
-        return replace(state, notes=self.notes)
 
 
 def _least(a: float | None, b: float | None) -> float | None:

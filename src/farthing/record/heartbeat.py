@@ -46,14 +46,17 @@ class Heartbeat:
         body: dict[str, Any] = json.loads(text)
         return cls(body["after"], body["due"], {int(number): amounts for number, amounts in body["trials"].items()})
 
-    def counted(self, last: int, running: Mapping[int, int]) -> Charges:
-        """What still counts after `last` events, of which `running` holds the last one of each running trial."""
+    def counted(
+        self, last: int, running: Mapping[int, int], account: str = ACCOUNT_OF[Status.INTERRUPTED]
+    ) -> Charges:  # fmt: skip
+        """What still counts after `last` events, of which `running` holds the last one of each running trial; what
+        trials spent goes to `account`."""
         charges = {account: dict(amounts) for account, amounts in self.due.items()} if last == self.after else {}
-        interrupted = charges.get(ACCOUNT_OF[Status.INTERRUPTED], {})
+        of_trials = charges.get(account, {})
         for number, amounts in self.trials.items():
             if number in running and running[number] <= self.after <= last:
                 for unit, amount in amounts.items():
-                    interrupted[unit] = interrupted.get(unit, 0.0) + amount
-        if interrupted:
-            charges[ACCOUNT_OF[Status.INTERRUPTED]] = interrupted
+                    of_trials[unit] = of_trials.get(unit, 0.0) + amount
+        if of_trials:
+            charges[account] = of_trials
         return {account: amounts for account, amounts in charges.items() if any(amounts.values())}

@@ -1,8 +1,10 @@
-"""One runner per study file.
+"""One writer per study file.
 
 The lock is a record lock on `<file>.lock`: the kernel gives it back when the process ends, however it ends, and forked
-workers do not inherit it. Such a lock does not keep two threads of one process apart, so the locks of this process are
-also in a table here.
+workers do not inherit it. Such a lock does not keep two objects of one process apart, so the locks of this process are
+also in a table here. A run holds it from its beginning to its end, a loop of the user's from its first `ask` on, until
+its study is closed. Within a process it passes to another study of the same file, unless it is in use right now: in a
+notebook the study of a cell that is run again is not closed.
 """
 
 from __future__ import annotations
@@ -13,14 +15,17 @@ import re
 import socket
 import stat
 import threading
+import weakref
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from farthing.errors import StorageError
 from farthing.plain import warn
-from farthing.record.paths import OWNER_ONLY
+from farthing.record.paths import OWNER_ONLY, require_writable
 
 try:
     import fcntl
@@ -30,39 +35,135 @@ except ImportError:  # Windows
 TAKEN = {errno.EACCES, errno.EAGAIN}
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
-_held: dict[tuple[int, str], int] = {}  # (process, lock file) -> thread; a fork has the entries and not the locks
+
+@dataclass(eq=False)
+class _Held:
+    """A lock of this process."""
+
+    descriptor: int | None  # None where there are no locks to be had
+    owner: object
+    uses: int = 0  # under way: runs, and single events
+    kept: bool = False  # between them
+    written: bool = False  # something, since it was taken
+
+
+_held: dict[tuple[int, str], _Held] = {}  # (process, lock file); a fork has the entries and not the locks
 _guard = threading.Lock()
+_gone: deque[tuple[Path, object]] = deque()  # owners that will write no more, whose locks are not given back yet
 _warned: set[str] = set()
 
 LONGEST_NOTE = 300  # bytes of a lock file that are read: a process and a host
 OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@contextmanager
-def exclusive(study_file: str | PathLike[str] | None) -> Iterator[None]:
-    """Hold a study file for writing, or raise a StorageError that names who holds it. None, a study in memory, is free.
+class WriteLock:
+    """The right of one study object to write to its file. None, a study in memory, is free.
 
-    >>> with exclusive(None):
+    >>> with WriteLock(None).held():
     ...     pass
     """
-    if study_file is None:
-        yield
-        return
-    path = lock_of(study_file)
-    mine = (os.getpid(), str(path))
-    with _guard:
-        if mine in _held:
-            raise _refusal(study_file, f"process {mine[0]}, this one")
-        descriptor = _locked(path, study_file)
-        _held[mine] = threading.get_ident()
-    try:
-        yield
-    finally:
+
+    def __init__(self, study_file: str | PathLike[str] | None) -> None:
+        self._file, self._owner = study_file, object()
+        self._path = None if study_file is None else lock_of(study_file)
+        if self._path is not None:
+            self._closing = weakref.finalize(
+                self, _owner_is_gone, self._path, self._owner
+            )  # also when the process ends
+
+    @contextmanager
+    def held(self, *, keep: bool = False) -> Iterator[None]:
+        """Hold the file for writing, or raise a StorageError that names who holds it; with `keep` until `release`."""
+        if self._path is None:
+            yield
+            return
+        self._take(self._path)
+        try:
+            yield
+        except BaseException:
+            keep = False
+            raise
+        finally:
+            self._leave(self._path, keep)
+
+    def _take(self, path: Path) -> None:
+        assert self._file is not None
         with _guard:
-            del _held[mine]
-            if descriptor is not None:
-                path.unlink(missing_ok=True)  # before the lock goes: nobody else's file can be meant
-                os.close(descriptor)
+            _give_back()
+            held = _held.get(_key(path))
+            if held is None:
+                held = _held[_key(path)] = _Held(_locked(path, self._file), self._owner)
+            elif held.owner is not self._owner:
+                if held.uses:
+                    raise refusal(self._file, f"process {os.getpid()}, this one")
+                held.owner, held.kept, held.written = self._owner, False, False
+            held.uses += 1
+
+    def _leave(self, path: Path, keep: bool) -> None:
+        with _guard:
+            held = _held.get(_key(path))  # None in a fork
+            if held is not None and held.owner is self._owner:
+                held.uses, held.kept = held.uses - 1, held.kept or keep
+                _unlock_if_free(path, held)
+
+    def wrote(self) -> None:
+        """Say that something was written while it was held."""
+        if self._path is not None:
+            _held[_key(self._path)].written = True
+
+    @property
+    def has_written(self) -> bool:
+        """Whether something was written since it was taken: then nobody else may have written since."""
+        held = None if self._path is None else _held.get(_key(self._path))
+        return held is not None and held.owner is self._owner and held.written
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._path is not None:
+            self._closing.detach()
+            with _guard:
+                _gone.append((self._path, self._owner))
+                _give_back()
+
+
+def _key(path: Path) -> tuple[int, str]:
+    return os.getpid(), str(path)
+
+
+def _owner_is_gone(path: Path, owner: object) -> None:
+    """A finaliser: it may run in the middle of anything, and so waits for nothing."""
+    _gone.append((path, owner))
+    if _guard.acquire(blocking=False):
+        try:
+            _give_back()
+        finally:
+            _guard.release()
+
+
+def _give_back() -> None:
+    while _gone:
+        path, owner = _gone.popleft()
+        held = _held.get(_key(path))
+        if held is not None and held.owner is owner:
+            held.kept = False
+            _unlock_if_free(path, held)
+
+
+def _unlock_if_free(path: Path, held: _Held) -> None:
+    if held.uses or held.kept:
+        return
+    del _held[_key(path)]
+    if held.descriptor is not None:
+        path.unlink(missing_ok=True)  # before the lock goes: nobody else's file can be meant
+        os.close(held.descriptor)
+
+
+@contextmanager
+def exclusive(study_file: str | PathLike[str] | None) -> Iterator[None]:
+    """Hold a study file for writing for a while."""
+    lock = WriteLock(study_file)
+    with lock.held():
+        yield
 
 
 def lock_of(study_file: str | PathLike[str]) -> Path:
@@ -72,7 +173,7 @@ def lock_of(study_file: str | PathLike[str]) -> Path:
 def held_here(study_file: str | PathLike[str]) -> bool:
     """Whether this process holds a study file for writing."""
     with _guard:
-        return (os.getpid(), str(lock_of(study_file))) in _held
+        return _key(lock_of(study_file)) in _held
 
 
 def runner_of(study_file: str | PathLike[str]) -> str | None:
@@ -118,6 +219,7 @@ def _locked(path: Path, study_file: str | PathLike[str]) -> int | None:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | OPEN, OWNER_ONLY)
         except OSError as error:
+            require_writable(Path(os.path.realpath(study_file)), str(study_file))
             why = "it is a symbolic link" if path.is_symlink() else error.strerror
             raise StorageError(f"{study_file}: cannot be held for a run: {path.name}: {why}") from error
         try:
@@ -131,7 +233,7 @@ def _locked(path: Path, study_file: str | PathLike[str]) -> int | None:
             holder = os.pread(descriptor, LONGEST_NOTE, 0).decode(errors="replace")
             os.close(descriptor)
             if error.errno in TAKEN:
-                raise _refusal(study_file, holder or "another process") from error
+                raise refusal(study_file, holder or "another process") from error
             if error.errno in NO_LOCKS:
                 _warn_once(path, study_file, f"its file system has no locks ({error.strerror})")
                 return None
@@ -155,7 +257,7 @@ def _is_still(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _refusal(study_file: str | PathLike[str], holder: str) -> StorageError:
+def refusal(study_file: str | PathLike[str], holder: str) -> StorageError:
     return StorageError(
         f"{study_file}: is being run by {holder}; only one may run a study at a time (any number may read)"
     )

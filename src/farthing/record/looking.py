@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from farthing.errors import StorageError
 from farthing.plain import warn
@@ -45,20 +46,33 @@ class Contents:
     """What was found in a file, and what the file was like then."""
 
     state: FileState
-    events: tuple[Event, ...] = ()
-    chain: int = BEGINNING  # the checksum of the last event
+    events: tuple[Event, ...] = ()  # all, or those after a known one
+    times: tuple[float, ...] = ()  # of these
+    last: int = 0  # the number of the last event
+    chain: int = BEGINNING  # its checksum
     heartbeat: str | None = None
     used: bool = False  # by some process at that time
 
 
-def look(path: Path, name: str, form: Format) -> Contents:
-    """What a file holds, if it is sound; again if somebody has changed it meanwhile."""
+class Known(NamedTuple):
+    """The last event that is known of a file, and its checksum."""
+
+    last: int = 0
+    chain: int = BEGINNING
+
+
+NOTHING = Known()
+
+
+def look(path: Path, name: str, form: Format, after: Known = NOTHING) -> Contents:
+    """What a file holds, if it is sound; again if somebody has changed it meanwhile. Of a file that was read before,
+    only what came after."""
     deadline = time.monotonic() + SECONDS_TO_WAIT
     while True:
         require_ordinary(path, name)
         state = FileState.of(path)
         try:
-            attempt = _Look(path, name, form, state)
+            attempt = _Look(path, name, form, state, after)
             found = attempt.contents()
         except (*UNREADABLE, OSError, StorageError) as error:
             busy = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
@@ -89,6 +103,7 @@ class _Look:
     name: str
     form: Format
     state: FileState
+    after: Known
     said: list[str] = field(default_factory=list)  # what is lost or in doubt, in words
 
     def contents(self) -> Contents:
@@ -98,6 +113,7 @@ class _Look:
                 "cut off or replaced. Put back a copy of it; neither was touched"
             )
         if self.state.size == 0:
+            self._require_known(0, BEGINNING)
             return Contents(self.state)
         used = is_used(self.path) if self.state.unclean else False
         log = KnownLog.of(self.path) if self.state.unclean and not used else KnownLog()
@@ -137,6 +153,7 @@ class _Look:
 
     def _read(self, connection: sqlite3.Connection, used: bool, log: KnownLog) -> Contents:
         if is_blank(connection):  # being made, or killed while it was made
+            self._require_known(0, BEGINNING)
             return Contents(self.state, used=used)
         version = version_in(connection, self.form, self.name)
         if not used:
@@ -144,22 +161,35 @@ class _Look:
             if self.state.unclean and (fault := _fault_found(connection)):
                 raise self._damaged(f"is damaged ({fault})")
         connection.execute("BEGIN")  # events and marks of one moment
-        events, chains = self._events(connection, version)
+        events, times, chains = self._events(connection, version)
         beat = None
         if version >= CHECKED_FROM:
             self._require_all(connection, chains)
             beat = self._heartbeat(connection)
-        return Contents(self.state, tuple(events), chains[-1], beat, used)
+        last = self.after.last + len(events)
+        return Contents(self.state, tuple(events), tuple(times), last, chains[-1], beat, used)
 
-    def _events(self, connection: sqlite3.Connection, version: int) -> tuple[list[Event], list[int]]:
-        events, chains = list[Event](), [BEGINNING]
+    def _events(self, connection: sqlite3.Connection, version: int) -> tuple[list[Event], list[float], list[int]]:
+        last, chain = self.after
+        if last and version >= CHECKED_FROM:
+            found = connection.execute("SELECT number, checksum FROM events WHERE number = ?", (last,)).fetchone()
+            self._require_known(*(found or (0, BEGINNING)))
+        events, times, chains = list[Event](), list[float](), [chain]
         try:
-            for (_, _, kind, body), chain in whole_rows(rows_in(connection, version)):
+            for (_, time, kind, body), link in whole_rows(rows_in(connection, version, last), last, chain):
                 events.append((kind, body))
-                chains.append(chain)
+                times.append(time)
+                chains.append(link)
         except ValueError as error:
             raise self._damaged(str(error)) from error
-        return events, chains
+        return events, times, chains
+
+    def _require_known(self, last: int, chain: int) -> None:
+        if (last, chain) != self.after:
+            raise StorageError(
+                f"{self.name}: event {self.after.last} is not the one that was read before: the file was replaced; "
+                "open it anew"
+            )
 
     def _require_all(self, connection: sqlite3.Connection, chains: list[int]) -> None:
         """The mark of use counts the events that there were."""
@@ -170,9 +200,11 @@ class _Look:
             return
         if use is None:
             use = Use(False, 0, BEGINNING)
-        if len(chains) <= use.last or chains[use.last] != use.checksum:
-            raise self._damaged(f"held {use.last} events, and {max(len(chains) - 1, 0)} of them are there")
-        alone = use.last == len(chains) - 1 and self.state.log.size <= HEADER  # else an SQLite tool has emptied the log
+        first = self.after.last
+        last = first + len(chains) - 1
+        if last < use.last or (use.last >= first and chains[use.last - first] != use.checksum):
+            raise self._damaged(f"held {use.last} events, and {last} of them are there")
+        alone = use.last == last and self.state.log.size <= HEADER  # else an SQLite tool has emptied the log
         if use.open and alone and not is_used(self.path):
             self.said.append(
                 "it was in use when it was written last, and its write-ahead log is missing: "

@@ -6,7 +6,6 @@ Options that a file cannot hold, because they are objects of the user's program,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 from farthing.errors import StorageError
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.lock import runner_of
-from farthing.record.record import Record, Results, settings_in
-from farthing.record.storage import open_log
+from farthing.record.record import Record, Results, Rows, settings_in
+from farthing.record.storage import SQLiteLog, open_log
 from farthing.space import Space
 
 FUNCTIONS = {"known": "known_cost", "features": "cost_features"}  # of cost knowledge, as stored and as arguments
@@ -25,13 +24,35 @@ FUNCTIONS = {"known": "known_cost", "features": "cost_features"}  # of cost know
 class StudyFile(Results):
     """What a study file holds.
 
-    `runner` is the process that runs it now, as text, None if there is none; `left_out` says which parts of the study
-    the file cannot hold.
+    `runner` is the process that writes to it now, as text, None if there is none; `left_out` says which parts of the
+    study the file cannot hold.
     """
 
-    def __init__(self, path: str, record: Record, runner: str | None, left_out: tuple[str, ...]) -> None:
+    def __init__(self, path: str, record: Record, rows: Rows, left_out: tuple[str, ...]) -> None:
         super().__init__(record)
-        self.path, self.runner, self.left_out = path, runner, left_out
+        self.path, self.left_out, self.runner = path, left_out, runner_of(path)
+        self._written = record.after(record.state, rows[1:], record.log.times[1:], 1)
+        self._show()
+
+    def refresh(self) -> None:
+        """Read what was written since it was read last."""
+        log = self.record.log
+        assert isinstance(log, SQLiteLog)
+        runner, known = runner_of(self.path), log.count
+        if log.is_as_it_was and runner == self.runner:
+            return
+        rows = list(log.read_on())
+        self._written = self.record.after(self._written, rows, log.times, known)
+        self.runner = runner
+        self._show()
+
+    def _show(self) -> None:
+        """A trial that is running here is shown as running while somebody writes to the file, else as interrupted; what
+        was spent since the last event is in the heartbeat."""
+        written, live = self._written, self.runner is not None
+        due = self.record.spent_since(written, live=live)
+        state = written if live else written.interrupted()
+        self.record.state = state.charged(due) if due else state
 
 
 def read_study(path: str | PathLike[str]) -> StudyFile:
@@ -46,18 +67,16 @@ def read_study(path: str | PathLike[str]) -> StudyFile:
     """
     if not Path(path).is_file():
         raise StorageError(f"{path}: there is no such study file")
-    runner = runner_of(path)
-    with closing(open_log(path)) as log:
-        rows = list(log.read())
-        settings = settings_in(rows, log.name)
-        try:
-            space, left_out = _as_described(settings.space)
-            knowledge = CostKnowledge().with_stored(settings.cost)
-        except Exception as error:  # whatever a file of unknown origin holds
-            raise StorageError(f"{path}: event 1 cannot be read ({error!r:.200})") from error
-        record = Record.replayed(log, rows, settings, space, knowledge, elsewhere=runner is not None)
-        left_out += tuple(name for key, name in FUNCTIONS.items() if settings.cost.get(key))
-        return StudyFile(str(path), record, runner, left_out)
+    log = open_log(path)
+    rows = list(log.read())
+    settings = settings_in(rows, log.name)
+    try:
+        space, left_out = _as_described(settings.space)
+        knowledge = CostKnowledge().with_stored(settings.cost)
+    except Exception as error:  # whatever a file of unknown origin holds
+        raise StorageError(f"{path}: event 1 cannot be read ({error!r:.200})") from error
+    left_out += tuple(name for key, name in FUNCTIONS.items() if settings.cost.get(key))
+    return StudyFile(str(path), Record(log, settings, space, knowledge), rows, left_out)
 
 
 class OptionPlaceholder:

@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
-from farthing.budget import Budget, Charges, Ledger
+from farthing.budget import ACCOUNT_OF, Budget, Charges, Ledger
 from farthing.direction import Direction
-from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
+from farthing.errors import FarthingError, InvalidArgument, NoTrial, StorageError, UnknownTrial
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
+from farthing.plain import warn
+from farthing.record import added as added  # its kind of event is to be known
 from farthing.record import stored_checks as stored
 from farthing.record import stored_fits
-from farthing.record.events import Asked, Budgeted, Charged, Noted, Opened
+from farthing.record.events import Asked
 from farthing.record.heartbeat import Heartbeat
-from farthing.record.lock import exclusive
+from farthing.record.lock import WriteLock
 from farthing.record.state import Encoding, Event, State, read_event, write_event
 from farthing.record.storage import EventLog, SQLiteLog, open_log
+from farthing.record.study_events import Budgeted, Charged, Noted, Opened
+from farthing.record.writing import Overtaken
 from farthing.space import Space
 from farthing.trial import Status, Trial
 
@@ -37,7 +43,7 @@ LONGEST_CAUSE = 200  # characters of what is wrong with an event, in a message
 
 
 class Record:
-    """What has happened, on disk and in memory."""
+    """What has happened, on disk and in memory. Whoever writes holds `writing`, for one event or for longer."""
 
     def __init__(self, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> None:
         self.log, self.settings, self.space = log, settings, space
@@ -47,6 +53,8 @@ class Record:
         self.state = self._first
         self._owed: Charges = {}  # found in the heartbeat of a process that was killed; the next write begins with it
         self._lock = threading.RLock()  # a heartbeat comes from another thread
+        self._last_of: dict[int, int] = {}  # the number of each trial's last event, of those that were read
+        self.writing = WriteLock(self.storage)
 
     @classmethod
     def begun(cls, log: EventLog, settings: Opened, space: Space, knowledge: CostKnowledge) -> Record:
@@ -57,18 +65,16 @@ class Record:
 
     @classmethod
     def replayed(
-        cls, log: EventLog, rows: Rows, settings: Opened, space: Space, knowledge: CostKnowledge, *,
-        elsewhere: bool = False,
+        cls, log: EventLog, rows: Rows, settings: Opened, space: Space, knowledge: CostKnowledge
     ) -> Record:  # fmt: skip
-        """That of an existing file, of which the first event is known. What was running there was interrupted, unless
-        another process runs it elsewhere."""
+        """That of an existing file, of which the first event is known. What a run left running there was
+        interrupted, and what it spent since its last events is owed."""
         record = cls(log, settings, space, knowledge)
-        last_of = record._replay(rows[1:])
-        if not elsewhere:
-            record._owed = record._spent_since(last_of)
-            record.state = record.state.interrupted()
-            if record._owed:
-                record.state = record.state.charged(record._owed)
+        record.state = record.after(record.state, rows[1:], log.times[1:], 1)
+        record._owed = record.spent_since(record.state, live=False)
+        record.state = record.state.interrupted()
+        if record._owed:
+            record.state = record.state.charged(record._owed)
         return record
 
     @property
@@ -95,27 +101,63 @@ class Record:
     def limit(self, budget: Budget) -> None:
         """Let the budget be this one from here on; not while another process runs the study, which would break."""
         if self.state.budgeted is None or self.state.budgeted.budget != budget:
-            with exclusive(self.storage):
-                self.write(Budgeted(budget))
+            self.write(Budgeted(budget))
 
     def note(self, notes: Mapping[str, Any]) -> None:
         """Keep these notes from here on; not while another process runs the study."""
         if notes != self.notes:
-            with exclusive(self.storage):
-                self.write(Noted(dict(notes)))
+            self.write(Noted(dict(notes)))
 
     def write(self, *happened: Event) -> None:
-        """On disk first, all of them or none, then in memory."""
-        with self._lock:
-            self._append(*happened)
+        """On disk first, all of them or none, then in memory; while no other process writes."""
+        with self._lock, self.writing.held():
+            try:
+                time = self._append(*happened)
+            except Overtaken:
+                if not self.writing.has_written:  # it was opened long ago, and others came before it
+                    raise
+                self._take_in_others()
+                self._require_possible(happened)
+                time = self._append(*happened)
+            state = replace(self.state, time=time)
             for event in happened:
-                self.state = event.applied(self.state)
+                state = event.applied(state)
+            self.state = state
 
-    def _append(self, *happened: Event) -> None:
-        """On disk, after what is owed."""
+    def _append(self, *happened: Event) -> float:
+        """On disk, after what is owed; returns when that was."""
         owed = [Charged(self._owed)] if self._owed else []
-        self.log.append(*(write_event(event, self._encoding) for event in (*owed, *happened)))
+        time = self.log.append(*(write_event(event, self._encoding) for event in (*owed, *happened)))
         self._owed = {}
+        self.writing.wrote()
+        return time
+
+    def _take_in_others(self) -> None:
+        """Somebody has written although we hold the file: an older Farthing, or a machine whose locks are not seen
+        here. What runs here is not lost for that: we go on from what the file says now."""
+        known, log = self.events, self.log
+        assert isinstance(log, SQLiteLog)
+        rows = list(log.read_on())
+        self.state = self.after(self.state, rows, log.times, known)
+        warn(
+            f"{log.name}: another process has written to this study while it is held here by {os.getpid()}; its "
+            f"{len(rows)} events are taken in, but two must not write to one study: end one of them"
+        )
+
+    def _require_possible(self, happened: Iterable[Event]) -> None:
+        """What was about to be written may not go with what somebody else has written."""
+        state = self.state
+        for event in happened:
+            try:
+                event.check(state)
+                state = event.applied(state)
+            except (ValueError, FarthingError) as error:
+                raise Overtaken(f"{self.log.name}: another process has written, and now {error}") from error
+
+    def close(self) -> None:
+        """Write no more, and let others."""
+        self.log.close()
+        self.writing.release()
 
     def beat(self, due: Charges, trials: Mapping[int, Mapping[str, float]], *, after: int | None = None) -> None:
         """Leave word of what was spent since the last events, for whoever opens the file after this process was killed.
@@ -124,7 +166,7 @@ class Record:
         written nothing is said. `after` is the number of events (`events`) when the amounts were read; if more have
         been written since, they may be in those, and the heartbeat is left out.
         """
-        with self._lock, suppress(StorageError, sqlite3.Error, OSError):
+        with self._lock, suppress(StorageError, sqlite3.Error, OSError), self.writing.held():
             if self._owed:
                 self._append()
             if after is None or after == self.events:
@@ -135,40 +177,43 @@ class Record:
         """How many events there are."""
         return self.log.count
 
-    def _spent_since(self, last_of: Mapping[int, int]) -> Charges:
-        """What a killed process spent after its last events, by its heartbeat; `last_of` holds each trial's last."""
-        if self.log.heartbeat is None or self.state.budgeted is None:
+    def spent_since(self, state: State, *, live: bool) -> Charges:
+        """What was spent after the last events that were read, by the heartbeat: of a process that was killed, or of
+        one that is `live` and still evaluates its trials."""
+        if self.log.heartbeat is None or state.budgeted is None:
             return {}
-        running = {trial.number: last_of.get(trial.number, 0) for trial in self.history.running}
+        running = {trial.number: self._last_of.get(trial.number, 0) for trial in state.history.running}
+        account = ACCOUNT_OF[Status.COMPLETE if live else Status.INTERRUPTED]
         try:
-            return Heartbeat.read(self.log.heartbeat).counted(self.log.count, running)
+            return Heartbeat.read(self.log.heartbeat).counted(self.log.count, running, account)
         except Exception as error:  # whatever a file of unknown origin holds
-            raise StorageError(f"{self.log.name}: its heartbeat cannot be read ({_shortened(repr(error))})") from error
+            cause = _shortened(repr(error))
+            raise StorageError(f"{self.log.name}: its heartbeat cannot be read ({cause})") from error
 
-    def _replay(self, rows: Rows) -> dict[int, int]:
-        """Let the state grow by events that were read; returns the number of the last one of each trial."""
-        last_of: dict[int, int] = {}
-        for number, (kind, body) in enumerate(rows, start=2):
+    def after(self, state: State, rows: Rows, times: Sequence[float], known: int) -> State:
+        """The state after some more events were read, of which the first comes after `known` others; each is checked
+        before it is believed."""
+        for number, ((kind, body), time) in enumerate(zip(rows, times, strict=True), start=known + 1):
             try:
                 event = read_event(kind, body, self._encoding)
-                event.check(self.state)
+                event.check(state)
                 if isinstance(event, Asked):
                     stored_fits.check(event.proposal.fits, self.settings.policy, len(self.space))
-                self.state = event.applied(self.state)
+                state = event.applied(replace(state, time=time))
                 if event.about is not None:
-                    last_of[event.about] = number
+                    self._last_of[event.about] = number
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code
                 raise StorageError(
                     f"{self.log.name}: event {number} cannot be read ({_shortened(repr(error))}); the {number - 1} "
                     "events before it are whole. Put back a copy of the file, or go on with these in a new one: "
                     f"farthing.record.storage.salvage({self.log.name!r}, 'new.db', events={number - 1})"
                 ) from error
-        self._require_finite_ledger()
-        return last_of
+        self._require_finite_ledger(state)
+        return state
 
-    def _require_finite_ledger(self) -> None:
+    def _require_finite_ledger(self, state: State) -> None:
         """Each charge may be finite and their sum not."""
-        ledger = self.state.budgeted
+        ledger = state.budgeted
         if ledger is None:
             return
         try:

@@ -133,16 +133,19 @@ def copied(path: Path, log: LogState) -> Iterator[sqlite3.Connection]:
             yield connection
 
 
-def rows_in(connection: sqlite3.Connection, version: int) -> sqlite3.Cursor:
-    """Number, time, kind, body and checksum of the events, which is NULL in files that have none."""
+def rows_in(connection: sqlite3.Connection, version: int, after: int = 0) -> sqlite3.Cursor:
+    """Number, time, kind, body and checksum of the events after one, which is NULL in files that have none."""
     last = "checksum" if version >= CHECKED_FROM else "NULL"
-    return connection.execute(f"SELECT number, time, kind, body, {last} FROM events ORDER BY number")
+    where = f"WHERE number > {after}" if after else ""  # without, also those whose number can be none
+    return connection.execute(f"SELECT number, time, kind, body, {last} FROM events {where} ORDER BY number")
 
 
-def whole_rows(rows: Iterator[tuple[object, ...]]) -> Iterator[tuple[Row, int]]:
-    """Each event with the checksum up to it; a ValueError at the first that is not whole."""
-    chain = BEGINNING
-    for expected, (number, time, kind, body, said) in enumerate(rows, start=1):
+def whole_rows(
+    rows: Iterator[tuple[object, ...]], after: int = 0, chain: int = BEGINNING
+) -> Iterator[tuple[Row, int]]:  # fmt: skip
+    """Each event with the checksum up to it; a ValueError at the first that is not whole. `chain` is the checksum of
+    the event `after`, which comes before them."""
+    for expected, (number, time, kind, body, said) in enumerate(rows, start=after + 1):
         if number != expected:
             raise ValueError(f"event {expected} is missing: event {number} comes in its place")
         if not isinstance(kind, str) or not isinstance(body, str) or not isinstance(time, float):

@@ -9,7 +9,7 @@ from typing import Any
 from farthing import checks
 from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.record.events import Opened
+from farthing.record.study_events import Opened
 from farthing.space import Space
 
 

@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from farthing.budget import Charges, Ledger
 from farthing.direction import Direction
 from farthing.errors import StorageError
 from farthing.history import History
-from farthing.history.history import Trials
+from farthing.history.history import TrackedTrial, Trials
 from farthing.record import stored_checks as stored
 from farthing.space import Space
 from farthing.trial import EndedBy, Proposal, Status
@@ -26,6 +27,13 @@ Json = dict[str, Any]
 CAN_GO_ON = frozenset({Status.RUNNING, Status.PAUSED, Status.INTERRUPTED})
 
 
+class Ran(NamedTuple):
+    """An objective that was run, by its code (runner/objective_code.py), and the first trial after it came."""
+
+    code: str
+    since: int
+
+
 @dataclass(frozen=True)
 class State:
     """History, ledger and notes; a new one after every event."""
@@ -34,6 +42,8 @@ class State:
     history: History
     budgeted: Ledger | None = None  # None before the first budget
     notes: Mapping[str, Any] = field(default_factory=dict)
+    objective: Ran | None = None  # None where no run has said what it evaluates
+    time: float | None = None  # of the event that is applied, in seconds since 1970
 
     @property
     def ledger(self) -> Ledger:
@@ -51,20 +61,23 @@ class State:
         return replace(self, budgeted=self.ledger.promised(cost, count))
 
     def interrupted(self) -> State:
-        """As read from a file that nobody runs: what was running there was interrupted, and paused learners are gone
-        but for their checkpoints."""
-        trials = Trials.of(
-            replace(
-                trial, kept_step=trial.saved_step,
-                status=Status.PAUSED if trial.status is Status.PAUSED else Status.INTERRUPTED,
-                ended_by=trial.ended_by or EndedBy.INTERRUPT,
-            ) if trial.status in (Status.RUNNING, Status.PAUSED) else trial
-            for trial in self.history.trials
-        )  # fmt: skip
-        state = replace(self, history=replace(self.history, trials=trials))
+        """As read from a file that nobody runs: trials of a run that were running there were interrupted, and paused
+        learners are gone but for their checkpoints. What `ask` gave to a loop of the user's may still be evaluated
+        somewhere."""
+        history = replace(self.history, trials=Trials.of(map(_interrupted, self.history.trials)))
         if self.budgeted is None:
-            return state
-        return state.promised(-self.budgeted.committed, -self.budgeted.running)
+            return replace(self, history=history)
+        committed = math.fsum(trial.predicted_cost or 0.0 for trial in history.running)
+        ledger = replace(self.budgeted, committed=committed, running=len(history.running))
+        return replace(self, history=history, budgeted=ledger)
+
+
+def _interrupted(trial: TrackedTrial) -> TrackedTrial:
+    if trial.status is Status.PAUSED:
+        return replace(trial, kept_step=trial.saved_step)
+    if trial.status is not Status.RUNNING or trial.pending:
+        return trial
+    return replace(trial, kept_step=trial.saved_step, status=Status.INTERRUPTED, ended_by=EndedBy.INTERRUPT)
 
 
 @dataclass(frozen=True)
@@ -131,5 +144,5 @@ def write_event(event: Event, encoding: Encoding) -> tuple[str, str]:
 def read_event(kind: str, text: str, encoding: Encoding) -> Event:
     """The event of a kind and a JSON text."""
     if kind not in Event.kinds:
-        raise ValueError(f"unknown kind of event {kind!r}")
+        raise ValueError(f"unknown kind of event {kind!r}, of a newer Farthing if of any")
     return Event.kinds[kind].read(json.loads(text), encoding)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
@@ -23,25 +23,29 @@ from typing import Protocol
 from farthing.errors import StorageError
 from farthing.record.checksums import Row, chained
 from farthing.record.heartbeat import Heartbeat
-from farthing.record.looking import Contents, look
+from farthing.record.looking import Contents, Known, look
 from farthing.record.paths import resolved
 from farthing.record.recovery import Event, FileState, readable
 from farthing.record.schema import CURRENT, SCHEMA_VERSION, Format
-from farthing.record.writing import RIVAL, Writer
+from farthing.record.writing import RIVAL, Overtaken, Writer
+
+TICK = 100_000_000  # nanoseconds: more than the time stamps of any file system in use are apart
 
 __all__ = ["SCHEMA_VERSION", "EventLog", "MemoryLog", "SQLiteLog", "open_log", "salvage"]
 
 
 class EventLog(Protocol):
-    """Where events go. `heartbeat` is the text of the last one that was found by reading, None if there is none."""
+    """Where events go. `heartbeat` is the text of the last one that was found by reading, None if there is none;
+    `times` are those of the events that were read last."""
 
     heartbeat: str | None
+    times: Sequence[float]
 
     @property
     def name(self) -> str: ...
     @property
     def count(self) -> int: ...
-    def append(self, *events: Event) -> None: ...
+    def append(self, *events: Event) -> float: ...
     def beat(self, heartbeat: Heartbeat) -> None: ...
     def read(self) -> Iterator[Event]: ...
     def close(self) -> None: ...
@@ -52,6 +56,7 @@ class MemoryLog:
 
     name = "memory"
     heartbeat: str | None = None
+    times: Sequence[float] = ()  # nothing is ever read that was not written here
 
     def __init__(self) -> None:
         self._events: list[Event] = []
@@ -60,8 +65,9 @@ class MemoryLog:
     def count(self) -> int:
         return len(self._events)
 
-    def append(self, *events: Event) -> None:
+    def append(self, *events: Event) -> float:
         self._events.extend(events)
+        return time.time()
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """Nothing of a study in memory outlives its process."""
@@ -82,11 +88,12 @@ class SQLiteLog:
         self._lock = threading.RLock()  # a heartbeat comes from another thread
         self._writer: Writer | None = None
         self._seen: Contents | None = None  # not yet handed out
+        self.times: Sequence[float] = ()
         self._take_in(look(self.path, self.name, form))
 
     def _take_in(self, found: Contents) -> None:
-        self._seen, self._state, self.heartbeat = found, found.state, found.heartbeat
-        self._last, self._chain = len(found.events), found.chain
+        self._seen, self._state, self.heartbeat, self.times = found, found.state, found.heartbeat, found.times
+        self._last, self._chain = found.last, found.chain
 
     @property
     def count(self) -> int:
@@ -104,10 +111,34 @@ class SQLiteLog:
                 self._seen = None
             return iter(seen.events)
 
-    def append(self, *events: Event) -> None:
+    def read_on(self) -> Iterator[Event]:
+        """The events that others have written since this log was read or written to last; see `is_as_it_was`."""
+        with self._lock:
+            self._require_open()
+            self._take_in(look(self.path, self.name, self._form, Known(self._last, self._chain)))
+            seen, self._seen = self._seen, None
+            if self._writer is not None:
+                self._writer.last, self._writer.chain = self._last, self._chain
+            assert seen is not None
+            return iter(seen.events)
+
+    @property
+    def is_as_it_was(self) -> bool:
+        """Whether the file is as it was when it was read last, in short: what was written a moment ago may not show in
+        its time stamps."""
+        now = FileState.of(self.path)
+        if not now.file.exists or now.file.identity != self._state.file.identity:
+            what = "replaced by another" if now.file.exists else "deleted"
+            raise StorageError(f"{self.name}: was {what} since it was opened; open it anew")
+        newest = max(now.file.modified, now.log.modified)
+        return now == self._state and abs(time.time_ns() - newest) > TICK
+
+    def append(self, *events: Event) -> float:
+        """Returns when that was, which is a part of every event."""
         now = time.time()
         with self._lock:
             self._write([(number, now, kind, body) for number, (kind, body) in enumerate(events, self._last + 1)])
+        return now
 
     def _write(self, rows: list[Row]) -> None:
         """All of them in one transaction, or none."""
@@ -131,8 +162,8 @@ class SQLiteLog:
             self._seen = None
             if FileState.of(self.path) != self._state:
                 found = look(self.path, self.name, self._form)
-                if (len(found.events), found.chain) != (self._last, self._chain):
-                    raise StorageError(f"{self.name}: {RIVAL}")
+                if (found.last, found.chain) != (self._last, self._chain):
+                    raise Overtaken(f"{self.name}: {RIVAL}")
             self._writer = Writer(self.path, self.name, self._form, self._last, self._chain)
             self._closing = weakref.finalize(self, Writer.close, self._writer)  # also when the process ends
         return self._writer

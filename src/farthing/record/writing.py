@@ -30,9 +30,13 @@ SECONDS_FOR_READERS = 1.0  # who look while a file is closed: without them its l
 PAGE, PAGES_AT_LEAST = 4096, 2  # bytes of a page, and pages that a transaction changes
 MOST_IN_LOG = 1000 * PAGE  # bytes, about: as much as SQLite itself would let it grow
 RIVAL = (
-    "another process has written to this study since it was opened here; only one may run it at a time "
-    "(any number may read)"
+    "another process has written to this study since it was opened here, or another Study object of this process; "
+    "only one may write at a time (any number may read). Open it anew, by Study.resume"
 )
+
+
+class Overtaken(StorageError):
+    """Somebody else has written to the file since it was read here."""
 
 
 class Writer:
@@ -96,7 +100,7 @@ class Writer:
         try:
             self._transact(lambda connection: connection.executemany(INSERT, rows), sum(len(row[3]) for row in rows))
         except sqlite3.IntegrityError as error:
-            raise StorageError(f"{self.name}: {RIVAL}") from error
+            raise Overtaken(f"{self.name}: {RIVAL}") from error
         except sqlite3.Error as error:
             raise StorageError(
                 f"{self.name}: the event could not be written ({error}); the {before} events before it are whole"
@@ -132,7 +136,7 @@ class Writer:
         """In the file itself, with all events so far."""
         with self._transaction() as connection:
             if self._last_in_file() != self.last:
-                raise StorageError(f"{self.name}: {RIVAL}")
+                raise Overtaken(f"{self.name}: {RIVAL}")
             mark_use(connection, Use(True, self.last, self.chain))
         self._into_the_file()
         if not self._marked:

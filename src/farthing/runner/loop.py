@@ -21,7 +21,6 @@ from farthing import checks
 from farthing.checks import read_value
 from farthing.errors import InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
-from farthing.record.lock import exclusive
 from farthing.runner.charging import Charging
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
@@ -60,7 +59,7 @@ def run(
     clock = Clock(session, began, meters.units)
     session.stop_requested = session.interrupted = False
     fill_standard_descriptors()
-    with exclusive(session.storage), Interrupts() as interrupts:
+    with session.alone(), Interrupts() as interrupts:
         with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
             try:
                 with (

@@ -1,0 +1,117 @@
+"""What happens to a study as a whole: it is opened, gets its budget, is charged and noted. What an event is, is said in
+state.py; what happens to trials is in events.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from farthing.budget import Budget, Charges, Ledger
+from farthing.plain import plain
+from farthing.record import stored_checks as stored
+from farthing.record import stored_settings
+from farthing.record.state import Encoding, Event, State
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Opened(Event):
+    """The first event: all that a study is made of except its budget. It is as the file holds it: the encoding of the
+    others depends on it."""
+
+    kind = "opened"
+
+    space: Json
+    policy: Json
+    seed: int
+    maximize: bool
+    start: tuple[Json, ...] = ()  # stored configs
+    stop_at: float | None = None
+    cost: Json = field(default_factory=dict)  # what is known of cost in advance: CostKnowledge
+    max_steps: int | None = None
+
+    def body(self, encoding: Encoding | None = None) -> Json:
+        return {
+            "space": self.space, "policy": self.policy, "seed": self.seed, "maximize": self.maximize,
+            "start": list(self.start), "stop_at": self.stop_at, "cost": self.cost, "max_steps": self.max_steps,
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding | None = None) -> Self:
+        stored_settings.check(body)
+        return cls(**{**body, "start": tuple(body["start"])})
+
+    def check(self, state: State) -> None:
+        raise ValueError("a study is opened once")
+
+    def applied(self, state: State) -> State:
+        return state
+
+
+@dataclass(frozen=True)
+class Budgeted(Event):
+    """The budget from here on."""
+
+    kind = "budgeted"
+
+    budget: Budget
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"budget": self.budget.as_json()}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(Budget.from_json(body["budget"]))
+
+    def check(self, state: State) -> None:
+        """A Budget checks itself."""
+
+    def applied(self, state: State) -> State:
+        held = state.budgeted or Ledger(self.budget)
+        return replace(state, budgeted=Ledger(self.budget, held.accounts, held.committed, held.running))
+
+
+@dataclass(frozen=True)
+class Charged(Event):
+    """What a run spent after its last trial."""
+
+    kind = "charged"
+
+    charges: Charges
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"charges": self.charges}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["charges"])
+
+    def check(self, state: State) -> None:
+        stored.charges(self.charges)
+
+    def applied(self, state: State) -> State:
+        return state.charged(self.charges)
+
+
+@dataclass(frozen=True)
+class Noted(Event):
+    """What whoever runs the study wants to find in its file again, as JSON; it replaces what was noted before."""
+
+    kind = "noted"
+
+    notes: Json
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"notes": plain(self.notes)}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["notes"])
+
+    def check(self, state: State) -> None:
+        stored.mapping("notes", self.notes)
+        stored.plain("notes", self.notes)
+
+    def applied(self, state: State) -> State:
+        return replace(state, notes=self.notes)
