@@ -20,6 +20,7 @@ from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
 from farthing.plain import cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
+from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.thinking import Thinking
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
 from farthing.record.record import Record, Results
@@ -87,13 +88,14 @@ class Session:
         return proposals
 
     def _propose_some(self, n: int, overhead: Callable[[], Charges], seconds: float) -> list[Proposal]:
-        """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
+        """Up to n from one source: what was cut short, then what `start` gives, then the best when it is time to finish
+        it, then the policy."""
         number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
-            proposals = self._from_start(n)
+            proposals = self._from_start(n) or self._to_finish()
         if not proposals:
             proposals, way = self._from_policy(n, number, seconds)
         if proposals:
@@ -144,6 +146,11 @@ class Session:
             for number, config in enumerate(self._start[first : first + n], start=first)
         ]
 
+    def _to_finish(self) -> list[Proposal]:
+        """The best trial, if the policy leaves the end of the budget to the rule of finishing it."""
+        found = proposal_to_finish(self.history, self.ledger) if finishes_best(self.policy) else None
+        return [] if found is None else [self._checked(found)]
+
     def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
         """What the policy proposes, and the way it took: each draws from the beginning of the ask's own generator."""
 
@@ -151,6 +158,8 @@ class Session:
             rng = np.random.default_rng([self.seed, ask])
             return self.policy.propose(self.space, history, self.ledger, n, rng)
 
+        if finishes_best(self.policy) and math.isfinite(seconds):
+            seconds *= share_to_think(self.history, self.ledger)
         proposals, way = self._thought(self.history, seconds, think)
         return [self._checked(proposal) for proposal in proposals], way
 
@@ -229,6 +238,10 @@ class Session:
         return Outcome(STATUS_AFTER[self._decision(history, ledger, trial, seconds)])
 
     def _decision(self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float) -> Decision:
+        finishing = decision_to_finish(history, ledger, trial) if finishes_best(self.policy) else None
+        if finishing is not None:
+            return finishing
+
         def think(history: History) -> Decision:
             rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
             return decide(self.policy, self.space, history, ledger, trial, rng)

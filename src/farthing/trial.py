@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 Config = dict[str, Any]
@@ -127,7 +128,8 @@ class Trial:
     """One configuration and what became of it.
 
     Of an iterative learner `value` is the best that was reported, and `curve` is all of it. `error` says in words what
-    `ended_by` says as a value; `ended_by` is None while the trial is running.
+    `ended_by` says as a value; `ended_by` is None while the trial is running. `checkpoint_dir` is the folder with the
+    checkpoint of its best step, None if nothing was written.
     """
 
     number: int
@@ -141,6 +143,7 @@ class Trial:
     predicted_cost: float | None = None
     reason: str = ""
     ended_by: EndedBy | None = None
+    checkpoint_dir: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def unsuccessful(self) -> bool:

@@ -11,6 +11,7 @@ from farthing.plain import warn
 from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
+from farthing.runner.kept_checkpoints import KeepCheckpoints, checked_keep
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import MeterLike
 from farthing.runner.pool import ProcessPool
@@ -32,6 +33,7 @@ class RunOptions:
     paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
+    keep_checkpoints: KeepCheckpoints = "all"
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -41,6 +43,7 @@ class RunOptions:
             workers=checks.whole_number("workers", self.workers, least=1),
             isolate=checks.optional(checks.switch, "isolate", self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
+            keep_checkpoints=checked_keep(self.keep_checkpoints),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
         if not math.isinf(self.limits.bytes):
