@@ -75,6 +75,7 @@ class Session:
     def propose(self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf) -> list[Proposal]:
         """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
         think for `seconds`."""
+        seconds = self._to_think(seconds)
         self._decide_late(seconds)
         self._require_open()
         n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
@@ -151,6 +152,11 @@ class Session:
         found = proposal_to_finish(self.history, self.ledger) if finishes_best(self.policy) else None
         return [] if found is None else [self._checked(found)]
 
+    def _to_think(self, seconds: float) -> float:
+        """Of the seconds that there are, those that finishing the best does not need."""
+        needs_some = finishes_best(self.policy) and math.isfinite(seconds)
+        return seconds * share_to_think(self.history, self.ledger) if needs_some else seconds
+
     def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
         """What the policy proposes, and the way it took: each draws from the beginning of the ask's own generator."""
 
@@ -158,8 +164,6 @@ class Session:
             rng = np.random.default_rng([self.seed, ask])
             return self.policy.propose(self.space, history, self.ledger, n, rng)
 
-        if finishes_best(self.policy) and math.isfinite(seconds):
-            seconds *= share_to_think(self.history, self.ledger)
         proposals, way = self._thought(self.history, seconds, think)
         return [self._checked(proposal) for proposal in proposals], way
 
@@ -212,7 +216,7 @@ class Session:
             attributes=stored_attributes(report.attributes),
         )  # fmt: skip
         self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
-        outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
+        outcome = self._after_step(self.history, self.ledger, self.history.trials[number], self._to_think(seconds), new)
         if outcome.status is Status.RUNNING:
             return Decision.CONTINUE
         self.end(number, outcome, {})

@@ -4,10 +4,13 @@ A policy that pauses runs to try others often ends with the best one paused: a c
 policy with `finishes_best` leaves that to this rule, which follows from history and ledger alone:
 
     F       what the best trial still needs: the mean cost of its own steps so far, times the steps it has left, those
-            included that have to be trained again
-    due     when what is left of the budget, without F (and some more for steps that cost more than their mean), is less
-            than a fifth of a training: too little for a run that could show something, so the best goes on to its end
-    guard   another run is paused before a step that would use up a part of F
+            included that have to be trained again; and times what the ledger was charged for all trials over what they
+            cost, since under a budget of seconds waiting for a step takes longer than the step
+    o       what the optimiser and starting processes spent per ask so far; nothing where they are free
+    due     when what is left of the budget, without F and o (and some more for steps that cost more than their mean),
+            is less than o and a fifth of a training: too little for a run that could show something, so the best goes
+            on to its end
+    guard   another run is paused before a step that would use up a part of F and o
 
 Nothing is kept where F is more than is left, or more than MOST of the whole budget. A best trial that is complete needs
 nothing: then all that is left is the policy's again.
@@ -25,6 +28,7 @@ from farthing.trial import Decision, Proposal, Status
 
 FINISHING = "finishing the best"  # the reason of such a proposal, and what later steps know it by
 
+OVERHEAD = ("optimiser", "start-up")  # accounts that no evaluation is charged to
 SAFETY = 1.1  # times F: steps vary around their mean, and events and checkpoints take a moment too
 MARGIN = 0.2  # of a complete training of the best: the least that `bapi` trains a new configuration
 MOST = 0.5  # of the whole budget: what is searched with less than F is no search
@@ -35,7 +39,7 @@ class Reserve:
     """What is kept for the best trial."""
 
     best: TrackedTrial
-    cost: float  # F, with what is added for safety
+    cost: float  # F and o, with what is added for safety
     margin: float  # of what is left after it, below which finishing begins
 
 
@@ -52,10 +56,11 @@ def reserve_of(history: History, ledger: Ledger) -> Reserve | None:
     per_step = cost_per_step(best)
     if per_step is None:
         return None
-    cost = per_step * max(steps - best.kept_step, 0)
+    cost = per_step * max(steps - best.kept_step, 0) * _charged_per_cost(history, ledger)
     if cost > ledger.remaining or cost > MOST * ledger.budget.limits.get(ledger.unit, math.inf):
         return None
-    return Reserve(best, SAFETY * cost, MARGIN * per_step * steps)
+    per_ask = _overhead(ledger) / max(history.asks, 1)
+    return Reserve(best, SAFETY * cost + per_ask, MARGIN * per_step * steps + per_ask)
 
 
 def proposal_to_finish(history: History, ledger: Ledger) -> Proposal | None:
@@ -79,10 +84,10 @@ def decision_to_finish(history: History, ledger: Ledger, trial: TrackedTrial) ->
         return None
     if reserve.best.number == trial.number:
         return Decision.CONTINUE if _is_due(reserve, history, ledger) else None
-    if reserve.best.status is Status.RUNNING and ledger.unit == "seconds":
-        return None  # time passes for all alike
-    after_next = ledger.remaining - (cost_per_step(trial) or 0.0)
-    return Decision.PAUSE if after_next < reserve.cost else None
+    next_steps = [cost_per_step(other) or 0.0 for other in history.running if other.number != reserve.best.number]
+    if ledger.unit == "seconds":  # time passes for all alike
+        next_steps = [] if reserve.best.status is Status.RUNNING else [cost_per_step(trial) or 0.0]
+    return Decision.PAUSE if next_steps and ledger.remaining - math.fsum(next_steps) < reserve.cost else None
 
 
 def share_to_think(history: History, ledger: Ledger) -> float:
@@ -97,6 +102,17 @@ def cost_per_step(trial: TrackedTrial) -> float | None:
     """The mean of what its steps have cost, None while no cost is known."""
     known = [cost for cost in trial.curve.costs if cost is not None]
     return math.fsum(known) / len(known) if known else None
+
+
+def _overhead(ledger: Ledger) -> float:
+    return math.fsum(ledger.account(name) for name in OVERHEAD)
+
+
+def _charged_per_cost(history: History, ledger: Ledger) -> float:
+    """What evaluations were charged, in units of what they cost; less than 1 where several share the time."""
+    cost = math.fsum(trial.cost or 0.0 for trial in history.trials)
+    charged = ledger.spent - _overhead(ledger)
+    return max(charged / cost, 1.0) if cost > 0.0 else 1.0
 
 
 def _is_due(reserve: Reserve, history: History, ledger: Ledger) -> bool:
