@@ -1,6 +1,6 @@
 """Finishing the best: how often a study ends with a trained model, and what the rule costs, on tasks of LCBench.
 
-    python -m benchmarks.finishing --data FOLDER            6 tasks, 4 seeds; writes docs/finishing.md and its data
+    python -m benchmarks.finishing --data FOLDER            6 tasks, 3 seeds; writes docs/finishing.md and its data
     QUICK=1 python -m benchmarks.finishing --data FOLDER    2 tasks, 1 seed; prints only
     python -m benchmarks.finishing --page                   the page again, from its data
 
@@ -30,7 +30,7 @@ from benchmarks.common.statistics import percent, resampled_interval
 
 CHOSEN_ON, JUDGED_ON = TASKS[::2], TASKS[1::2]
 MULTIPLES = (2.0, 4.0, 8.0)  # budgets, in mean costs of a training
-SEEDS, QUICK_SEEDS = 4, 1
+SEEDS, QUICK_SEEDS = 3, 1
 WITHOUT, WITH = own("bapi", "own", "without"), own("auto", "own", "with the rule")
 RESAMPLES = 10_000
 
@@ -94,7 +94,7 @@ paused too, and there is no trained model. So `auto` keeps what is needed to com
 before the budget is spent; [the runner's page](runner.md#the-winner-whole) says when. How often does a study end with
 its best trial complete, and does that cost quality?
 
-{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds; budgets in mean costs
+{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean costs
 of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
 `auto`, which is `bapi` and the rule. Regret is 0 for the lowest error among 10,000 random trainings and 1 for their
 median. "of the trained" is the regret of the best *complete* trial: of the model that you can use.
