@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-EXPERIMENTS := latency quality asks blackbox batches failures bapi bopt-synthetic bopt-curves bopt-toy levels \
+EXPERIMENTS := latency quality asks blackbox batches failures bapi finishing bopt-synthetic bopt-curves bopt-toy levels \
 	extrapolation cost-models cost-transfer sklearn runner start throughput attack
 
 .PHONY: help demo test check format house clean $(addprefix bench-,$(EXPERIMENTS))
@@ -28,6 +28,7 @@ help:
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
 	@echo "Learners that train step by step"
 	@echo "  make bench-bapi            iterative learners under a budget, compared with peers (needs LCBENCH=FOLDER)"
+	@echo "  make bench-finishing       studies that end with the best trained to its end, and at what cost (LCBENCH=FOLDER)"
 	@echo "  make bench-bopt-synthetic  two levels of training on synthetic functions, compared with peers"
 	@echo "  make bench-bopt-curves     two levels of training on real learners (MNIST=FILE.npz or MNIST=fetch adds MNIST)"
 	@echo "  make bench-bopt-toy        accuracy of the model of two levels"
@@ -69,7 +70,7 @@ bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
 bench-batches: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.blackbox --batches
 
-bench-bapi bench-extrapolation: bench-%: .venv/demo.stamp
+bench-bapi bench-extrapolation bench-finishing: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$* $(if $(LCBENCH),--data $(LCBENCH))
 
 bench-bopt-curves: .venv/demo.stamp

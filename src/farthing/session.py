@@ -23,6 +23,7 @@ from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
 from farthing.plain import cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
+from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.thinking import Thinking
 from farthing.record.added import Added
 from farthing.record.events import Asked, Dropped, Ended, Reported
@@ -110,6 +111,7 @@ class Session:
         """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
         think for `seconds`. They are `pending` if nobody here will evaluate them."""
         with self._guard:
+            seconds = self._to_think(seconds)
             self._decide_late(seconds)
             self._require_open()
             n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
@@ -149,13 +151,14 @@ class Session:
     def _propose_some(
         self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
     ) -> list[Proposal]:  # fmt: skip
-        """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
+        """Up to n from one source: what was cut short, then what `start` gives, then the best when it is time to finish
+        it, then the policy."""
         number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
-            proposals = self._from_start(n)
+            proposals = self._from_start(n) or self._to_finish()
         if not proposals:
             proposals, way = self._from_policy(n, number, seconds)
         if proposals:
@@ -217,6 +220,16 @@ class Session:
             Proposal(number, config, reason="given by start")
             for number, config in enumerate(self._start[:n], start=len(self.history.trials))
         ]
+
+    def _to_finish(self) -> list[Proposal]:
+        """The best trial, if the policy leaves the end of the budget to the rule of finishing it."""
+        found = proposal_to_finish(self.history, self.ledger) if finishes_best(self.policy) else None
+        return [] if found is None else [self._checked(found)]
+
+    def _to_think(self, seconds: float) -> float:
+        """Of the seconds that there are, those that finishing the best does not need."""
+        needs_some = finishes_best(self.policy) and math.isfinite(seconds)
+        return seconds * share_to_think(self.history, self.ledger) if needs_some else seconds
 
     def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
         """What the policy proposes, and the way it took: each draws from the beginning of the ask's own generator."""
@@ -280,7 +293,8 @@ class Session:
             new = before.kept_step >= len(before.curve)
             account = "evaluation" if new else "retrained"
             self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
-            outcome = self._after_step(self.history, self.ledger, self.history.trials[number], seconds, new)
+            trial, seconds = self.history.trials[number], self._to_think(seconds)
+            outcome = self._after_step(self.history, self.ledger, trial, seconds, new)
             would_pause = outcome.status is Status.PAUSED and outcome.ended_by is EndedBy.POLICY
             if outcome.status is Status.RUNNING or (would_pause and not can_pause):
                 return Decision.CONTINUE
@@ -307,6 +321,10 @@ class Session:
         return Outcome(STATUS_AFTER[self._decision(history, ledger, trial, seconds)])
 
     def _decision(self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float) -> Decision:
+        finishing = decision_to_finish(history, ledger, trial) if finishes_best(self.policy) else None
+        if finishing is not None:
+            return finishing
+
         def think(history: History) -> Decision:
             rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
             return decide(self.policy, self.space, history, ledger, trial, rng)

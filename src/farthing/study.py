@@ -24,6 +24,8 @@ from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
 from farthing.runner.clock import take_beginning
+from farthing.runner.finishing import FinishingSession
+from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.loop import run
 from farthing.runner.notices import what_is_odd_said
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
@@ -264,8 +266,9 @@ class Study(StudyView):
     def run(
         self, objective: Objective, *, workers: int = 1, isolate: bool | str | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
-        paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None, meter: Any = None,
-        progress: bool | None = None, callbacks: Iterable[Callback] = (),
+        paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None,
+        keep_checkpoints: KeepCheckpoints = "all", meter: Any = None, progress: bool | None = None,
+        callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself.
 
@@ -279,6 +282,8 @@ class Study(StudyView):
                        continues from its checkpoint or from the beginning
         paused_memory  the most memory their processes may hold together ("2GB"), with the same consequence; None: a
                        quarter of what is available when the run begins
+        keep_checkpoints  of which trials that ended: "all", "best" or the number of best ones; those of paused trials
+                       always stay
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
         progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
         callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
@@ -287,11 +292,46 @@ class Study(StudyView):
         began = take_beginning()
         options = RunOptions(
             workers=workers, isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory,
-            paused_limit=paused_limit, paused_memory=paused_memory, meter=meter, progress=progress,
+            paused_limit=paused_limit, paused_memory=paused_memory, keep_checkpoints=keep_checkpoints, meter=meter,
+            progress=progress,
         )  # fmt: skip
         with what_is_odd_said(self._session, objective):
             run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
         return self
+
+    def finish(
+        self, objective: Objective, trial: Trial | int | None = None, *, budget: Budget | str | None = None,
+        isolate: bool | None = None, trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
+        keep_checkpoints: KeepCheckpoints = "all", meter: Any = None, progress: bool | None = None,
+        callbacks: Iterable[Callback] = (),
+    ) -> Trial:  # fmt: skip
+        """Complete the best trial, or the one you name, if it is paused; returns it as it is then.
+
+        It goes on from its checkpoint, or from the beginning if there is none. The study's budget does not end it: what
+        it costs is charged to the ledger, which may then show more than the budget. `budget` limits finishing alone
+        ("5m"); at its end the trial is paused again. The other options are those of `run`.
+
+        >>> import farthing as ft
+        >>> def learner(config):
+        ...     for step in range(1, 11):
+        ...         yield {"value": config["x"] + 1 / step, "cost": 1}
+        >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), ft.Budget(cost=10), policy="bapi", max_steps=10, seed=0)
+        >>> best = study.run(learner, progress=False).best
+        >>> best.status.value, study.finish(learner, progress=False).status.value
+        ('paused', 'complete')
+        """
+        began = take_beginning()
+        number = self.best.number if trial is None else trial.number if isinstance(trial, Trial) else trial
+        found = self.trial(number)
+        if found.status in (Status.COMPLETE, Status.STOPPED):
+            return found
+        session = FinishingSession(self._session, found.number, None if budget is None else Budget.of(budget))
+        options = RunOptions(
+            isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory, keep_checkpoints=keep_checkpoints,
+            meter=meter, progress=progress,
+        )  # fmt: skip
+        run(session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        return self.trial(found.number)
 
     def stop(self) -> None:
         """End the run after the evaluations that are running; no new one begins."""

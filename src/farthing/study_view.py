@@ -16,6 +16,7 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, policy_from_json, recommend
 from farthing.policies.pareto import front_of
 from farthing.record.reader import read_study
+from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.session import Session, once_more
 from farthing.space import Space
 from farthing.trial import Proposal, Status, Trial
@@ -83,11 +84,14 @@ class StudyView:
     @property
     def trials(self) -> list[Trial]:
         """All trials by number, values in your own sign."""
-        return self._session.results.trials
+        return with_checkpoint_dir(self._session, *self._session.results.trials)
 
     def trial(self, number: int) -> Trial:
         """One trial by its number."""
-        return self._session.results.trial(checks.whole_number("number", number, least=None))
+        return self._shown(self._session.results.trial(checks.whole_number("number", number, least=None)))
+
+    def _shown(self, trial: Trial) -> Trial:
+        return with_checkpoint_dir(self._session, trial)[0]
 
     def count(self, *status: Status) -> int:
         """How many trials there are of these kinds, without making a list of them; of all kinds if none is named."""
@@ -96,13 +100,13 @@ class StudyView:
     @property
     def best(self) -> Trial:
         """The trial with the best value observed; of iterative learners also one that is paused or was stopped."""
-        return self._session.results.best
+        return self._shown(self._session.results.best)
 
     @property
     def recommended(self) -> Trial:
         """The complete trial that a model of all values thinks best: where values are noisy, not the luckiest."""
         with one_blas_thread():
-            return self._session.results.found(recommend(self.space, self._history))
+            return self._shown(self._session.results.found(recommend(self.space, self._history)))
 
     def pareto(self, trial: int | None = None) -> Front:
         """What improvement can be expected for what cost now, or as it was when that trial was asked for; where EI,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 Config = dict[str, Any]
@@ -135,6 +136,7 @@ class Trial:
     Of an iterative learner `value` is the best that was reported, and `curve` is all of it. `error` says in words what
     `ended_by` says as a value; `ended_by` is None while the trial is running. `began` is when it was first asked for,
     `ended` when it ended or was paused last, in seconds since 1970; None where that is not known, or not yet.
+    `checkpoint_dir` is the folder with the checkpoint of its best step, None if nothing was written.
     """
 
     number: int
@@ -150,6 +152,7 @@ class Trial:
     ended_by: EndedBy | None = None
     began: float | None = field(default=None, repr=False, compare=False)  # two runs of one seed are equal
     ended: float | None = field(default=None, repr=False, compare=False)
+    checkpoint_dir: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def unsuccessful(self) -> bool:

@@ -11,6 +11,7 @@ from farthing.budget import Budget
 from farthing.history.cost_knowledge import CostFeatures, CostPrior, Task
 from farthing.policies import Policy
 from farthing.runner.clock import counted_from
+from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
 from farthing.study import Callback, Study
@@ -39,6 +40,7 @@ def tune(
     trial_memory: float | str | None = None,
     paused_limit: int = PAUSED_LIMIT,
     paused_memory: float | str | None = None,
+    keep_checkpoints: KeepCheckpoints = "all",
     meter: Any = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
@@ -77,6 +79,7 @@ def tune(
             trial_memory=trial_memory,
             paused_limit=paused_limit,
             paused_memory=paused_memory,
+            keep_checkpoints=keep_checkpoints,
             meter=meter,
             progress=progress,
             callbacks=callbacks,

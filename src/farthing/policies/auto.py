@@ -27,6 +27,7 @@ class Auto:
 
     name: ClassVar[str] = "auto"
     needs_steps: ClassVar[bool] = False  # plain functions are accepted
+    finishes_best: ClassVar[bool] = True  # at the end of the budget, see finishing.py
 
     def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
         """The policy that proposes."""

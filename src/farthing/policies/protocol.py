@@ -37,6 +37,9 @@ class Policy(Protocol):
         A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
         a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`.
 
+        A policy that pauses runs may set `finishes_best = True`: then the best run is completed before the budget ends
+        (`finishing.py`). `bapi` and `bopt` do not, because their papers plan the end themselves.
+
         A policy that can think in several ways (`history.ways`) reads `history.way`, and has rows(history), the number
         of observations its largest model is fitted to: from it follows how long an ask takes. Any other policy may
         take as long as it likes.

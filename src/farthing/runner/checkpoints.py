@@ -35,9 +35,14 @@ class Checkpoints:
         self._files: dict[str, _Snapshot] = {}
         self.written()
 
+    @staticmethod
+    def are_in(folder: Path) -> bool:
+        """Whether there is a file in a folder."""
+        return next(_files(folder), None) is not None
+
     def __bool__(self) -> bool:
         """Whether there is a file."""
-        return next(_files(self.folder), None) is not None
+        return self.are_in(self.folder)
 
     def written(self) -> bool:
         """Whether a file is new or changed since the last call."""

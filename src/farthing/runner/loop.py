@@ -22,12 +22,14 @@ from farthing.checks import read_value
 from farthing.errors import InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
 from farthing.runner.charging import Charging
+from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Doom, Enforcement
 from farthing.runner.executors import Assignment, Executor
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated
+from farthing.runner.kept_checkpoints import KeptCheckpoints
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Gauges, Meters, meters_for
@@ -106,6 +108,7 @@ class _Loop:
         self.enforcement = Enforcement(
             session, self.executor, clock, meters, self.interrupts, self.options.limits, self.active
         )
+        self.kept = KeptCheckpoints(self.session, self.options.keep_checkpoints)
 
     def run(self) -> None:
         try:
@@ -197,6 +200,7 @@ class _Loop:
 
     def _measure(self, number: int) -> None:
         """From here on time and all that meters count is this evaluation's."""
+        self.kept.before_step(number)
         active = self.active[number]
         active.began, active.gauges = time.perf_counter(), self.meters.begin(self.executor.process_of(number))
         self.heartbeat.advances(number, active.gauges)
@@ -321,13 +325,14 @@ class _Loop:
 
     def _announce(self, number: int) -> None:
         """That a trial has ended, or is paused."""
-        trial = self.session.results.trial(number)
+        (trial,) = with_checkpoint_dir(self.session, self.session.results.trial(number))
         if trial.status in (Status.FAILED, Status.KILLED):
             last_line = (trial.error or "").splitlines()[-1]
             logger.warning("trial %d %s: %s", number, trial.status.value, last_line, extra=SHOWN_ANYWAY)
         self.progress.trial_ended(trial)
         for callback in self.callbacks:
             callback(trial)
+        self.kept.ended(number)
 
     # -- ends that are not its own -----------------------------------------------------------------------------------
 

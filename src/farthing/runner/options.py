@@ -15,6 +15,7 @@ from farthing.runner.available_memory import available_bytes
 from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
+from farthing.runner.kept_checkpoints import KeepCheckpoints, checked_keep
 from farthing.runner.limits import TrialLimits, read_bytes
 from farthing.runner.meters import MeterLike
 from farthing.runner.pool import ProcessPool
@@ -39,6 +40,7 @@ class RunOptions:
     trial_memory: float | str | None = None
     paused_limit: int = PAUSED_LIMIT
     paused_memory: float | str | None = None
+    keep_checkpoints: KeepCheckpoints = "all"
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -48,6 +50,7 @@ class RunOptions:
             workers=checks.whole_number("workers", self.workers, least=1),
             isolate=_isolation(self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
+            keep_checkpoints=checked_keep(self.keep_checkpoints),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
         if not math.isinf(self.limits.bytes) or (self.paused_memory is not None and self.paused_bytes()):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from farthing.errors import StorageError
+from farthing.runner.checkpoint_folders import checkpoint_root, folder_of, remove
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
 from farthing.runner.memory import sizes_if_above
-from farthing.runner.temporary import subfolder_of_process
 from farthing.session import Session
 from farthing.trial import Status
 
 CLOSING_SECONDS = 5.0  # for all paused learners together to clean up: a checkpoint takes less, a hanging one is cut
 LEAST_CLOSING_SECONDS = 0.2  # where the budget leaves no time: enough for a `finally` that only closes files
-
-_temporary: weakref.WeakKeyDictionary[Session, Path] = weakref.WeakKeyDictionary()
 
 
 class PausedLearners:
@@ -52,15 +47,12 @@ class PausedLearners:
 
     def folder(self, number: int, new: bool) -> Path:
         """Where a trial's checkpoints go. What an earlier study of the same name left is not this trial's."""
-        folder = self._folder(number)
-        if new and folder.is_symlink():
-            folder.unlink()  # the link itself: what it leads to is somebody else's
-        elif new and folder.exists():
-            shutil.rmtree(folder)  # which follows no links inside it
-        return folder
+        if new:
+            remove(self._root, number)
+        return self._folder(number)
 
     def _folder(self, number: int) -> Path:
-        return self._root / f"trial-{number}"
+        return folder_of(self._root, number)
 
     def resume(self, number: int) -> Checkpoints | None:
         """Those of a paused learner that is still alive."""
@@ -115,20 +107,3 @@ class PausedLearners:
         """Let learners that wait after a step clean up, for as long as the budget allows."""
         left = min(self._clock.seconds_left(()), CLOSING_SECONDS)
         self._executor.close(numbers, max(left, LEAST_CLOSING_SECONDS))
-
-
-def checkpoint_root(session: Session) -> Path:
-    """Where a study's checkpoints are: next to its file; of one in memory, in a temporary folder."""
-    if session.storage is not None:
-        root = Path(f"{session.storage}.checkpoints")  # absolute, next to the real file
-        if root.is_symlink():
-            raise StorageError(
-                f"{session.storage}: {root.name} next to it is a symbolic link, which a run does not follow; "
-                "put the study's file where its checkpoints are to be"
-            )
-        return root
-    if session not in _temporary:
-        folder = subfolder_of_process()
-        weakref.finalize(session, shutil.rmtree, folder, ignore_errors=True)
-        _temporary[session] = folder
-    return _temporary[session]
