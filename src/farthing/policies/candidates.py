@@ -77,6 +77,10 @@ class FreshSpace:
         fresh = np.array([key not in self.taken for key in self.space.keys(U)], dtype=np.bool_)
         return np.asarray(allowed & fresh)
 
+    def leading_taken(self, U: Array) -> int:
+        """How many rows of U (m, p) come before the first that is not taken."""
+        return next((i for i, u in enumerate(U) if self.space.key(self.space.decode(u)) not in self.taken), len(U))
+
     def claim(self, candidates: Iterable[Array]) -> Config | None:
         """The first candidate (p,) that is fresh and allowed, decoded and from now on taken."""
         for u in candidates:
