@@ -229,3 +229,12 @@ class _Plain:
         self._left -= characters
         if self._left < 0:
             raise _TooLarge
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "trial"), counted(2, "trial")
+    ('1 trial', '2 trials')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from farthing import checks
-from farthing.budget import Budget
+from farthing.budget import Budget, warn_if_endless
 from farthing.checks import read_cost, read_value, trial_number
 from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
@@ -39,7 +39,7 @@ Callback = Callable[["Study", Trial], Any]
 class Study(StudyView):
     """A search for the configuration of least value (or largest, with `maximize`) that the budget can buy.
 
-    space      where to search
+    space      where to search: a Space, or a dict: {"rate": (1e-4, 0.1, "log"), "depth": (1, 9), "kind": ["a", "b"]}
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
     policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
     seed       a whole number that makes proposals repeatable; None draws one
@@ -64,7 +64,7 @@ class Study(StudyView):
 
     def __init__(
         self,
-        space: Space,
+        space: Space | Mapping[str, Any],
         budget: Budget | str,
         *,
         policy: str | Policy = "auto",
@@ -79,8 +79,8 @@ class Study(StudyView):
         cost_prior: CostPrior | None = None,
         task: Task | None = None,
     ) -> None:
-        limits, chosen = Budget.of(budget), policy_of(policy)
-        knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
+        limits, chosen, space = Budget.of(budget), policy_of(policy), checked_space(space)
+        knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with _closed_on_error(open_log(storage)) as log:
             rows = list(log.read())
@@ -99,7 +99,7 @@ class Study(StudyView):
         path: str | PathLike[str],
         *,
         budget: Budget | str | None = None,
-        space: Space | None = None,
+        space: Space | Mapping[str, Any] | None = None,
         policy: str | Policy | None = None,
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
@@ -115,9 +115,8 @@ class Study(StudyView):
         with _closed_on_error(open_log(path)) as log:
             rows = list(log.read())
             settings = settings_in(rows, log.name)
-            if space is None:
-                space = Space.from_json(settings.space)
-            elif difference := checked_space(space).difference(settings.space):
+            space = Space.from_json(settings.space) if space is None else checked_space(space)
+            if difference := space.difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
             chosen = policy_from_json(settings.policy) if policy is None else policy_of(policy)
             if policy_as_json(chosen) != settings.policy:
@@ -155,35 +154,47 @@ class Study(StudyView):
         *,
         value: float | None = None,
         cost: float | None = None,
+        seconds: float | None = None,
         failed: str | None = None,
         **attributes: Any,
     ) -> Trial:
-        """Say how an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
+        """Say how an evaluation ended: its value, or why it failed; and what it spent.
 
-        A value that is not a finite number makes a failed trial. Only the cost you give is charged. After reports no
-        value is needed: the best one reported is the value, and `cost` is what was not reported yet.
+        `cost` is in the budget's unit; `seconds` are charged as such, and in dollars at the budget's hourly rate. Only
+        what you give is charged. A value that is not a finite number makes a failed trial. After reports no value is
+        needed: the best one reported is the value, and `cost` and `seconds` are what was not reported yet.
         """
         number = trial_number("tell", proposal)
         trial = self._history.running_trial(number)
         if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
             raise InvalidArgument("tell: give either value=... or failed='why', and not both")
-        cost = None if cost is None else read_cost(cost)
+        spent, cost = self._spent(cost, seconds)
         if failed is not None:
             outcome = Outcome(Status.FAILED, error=str(failed))
         else:
             outcome = Outcome(Status.COMPLETE) if value is None else read_value(value)
-        self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
-        return self.trial(number)
+        self._session.end(number, replace(outcome, cost=cost, attributes=attributes), spent)
+        told = self.trial(number)
+        if told.status is Status.COMPLETE and self.count(Status.COMPLETE) == 1:
+            warn_if_endless(self.ledger)
+        return told
 
-    def _spent(self, cost: float | None) -> dict[str, float]:
-        """In your own loop only the costs you give are charged."""
-        return {} if cost is None else {self.ledger.unit: cost}
+    def _spent(self, cost: float | None, seconds: float | None) -> tuple[dict[str, float], float | None]:
+        """In your own loop only what you give is charged; and its cost in the budget's unit, if that is known."""
+        budget, spent = self.ledger.budget, dict[str, float]()
+        if seconds is not None:
+            seconds = checks.number("seconds", seconds, least=0.0)
+            spent = {**budget.priced(seconds), "compute_seconds": seconds}
+        if cost is not None:
+            spent[budget.unit] = read_cost(cost)
+        return spent, spent.get(budget.unit)
 
     def report(
-        self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
-        saved: bool = False, **attributes: Any,
+        self, proposal: Proposal | int, value: float, *, cost: float | None = None, seconds: float | None = None,
+        train_value: float | None = None, saved: bool = False, **attributes: Any,
     ) -> Decision:  # fmt: skip
-        """Report one step of training: its value, and its cost since the last report. Returns what to do next.
+        """Report one step of training: its value, and its cost or its seconds since the last report, which are charged
+        as in `tell`. Returns what to do next.
 
         CONTINUE: train the next step. PAUSE: keep the model until `ask` returns the trial again, with `start_step`
         where it was paused. STOP: the trial has ended, because it is complete or not worth more. After PAUSE and STOP
@@ -200,12 +211,12 @@ class Study(StudyView):
         number = trial_number("report", proposal)
         self._history.running_trial(number)
         outcome, saved = read_value(value), checks.switch("saved", saved)
-        cost = None if cost is None else read_cost(cost)
+        spent, cost = self._spent(cost, seconds)
         if outcome.value is None:
-            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
+            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), spent)
             return Decision.STOP
         trained = None if train_value is None else read_value(train_value).value
-        return self._session.step(number, Report(outcome.value, cost, trained, saved, attributes), self._spent(cost))
+        return self._session.step(number, Report(outcome.value, cost, trained, saved, attributes), spent)
 
     # -- running -----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from farthing.trial import Config, Objective
 
 def tune(
     objective: Objective,
-    space: Space,
+    space: Space | Mapping[str, Any],
     budget: Budget | str,
     *,
     policy: str | Policy = "auto",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from farthing import checks
-from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
+from farthing.errors import InvalidArgument, InvalidConfig, InvalidSpace, StudyMismatch
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.events import Opened
 from farthing.space import Space
@@ -28,8 +28,12 @@ def opened(
 
 
 def checked_space(space: Any) -> Space:
-    """The space itself, or an error that says what came instead."""
-    return checks.instance("space", space, Space, of="a farthing.Space")
+    """The space itself, one read from a mapping or of another library, or an error that says what came instead."""
+    try:
+        return Space.of(space)
+    except InvalidSpace as error:
+        text = str(error)
+        raise InvalidSpace(text if text.startswith("space") else f"space: {text}") from None
 
 
 def _stored_start(space: Space, start: Any) -> tuple[dict[str, Any], ...]:

@@ -176,9 +176,14 @@ class FarthingSearchCV(BaseSearchCV):
         return splits
 
     def _space(self) -> Space:
-        """Made from copies: parameters cache what they compute, and `fit` must not change its arguments."""
+        """Made from copies: parameters cache what they compute, and `fit` must not change its arguments. A tuple is a
+        list of options, as everywhere in scikit-learn."""
         given = self.param_distributions
-        return given if isinstance(given, Space) else Space.of({name: copy(param) for name, param in given.items()})
+        if isinstance(given, Space):
+            return given
+        return Space.of(
+            {name: list(param) if isinstance(param, tuple) else copy(param) for name, param in given.items()}
+        )
 
     # -- searching -----------------------------------------------------------------------------------------------------
 
