@@ -75,7 +75,7 @@ def run(
             except (KeyboardInterrupt, Terminated):
                 interrupts.interrupted += 1  # an objective may raise it too
             except EveryTrialFailed as error:
-                failed, session.halted = error, str(error)
+                failed, session.halted = error, str(error).rpartition(";")[0]
             session.interrupted = interrupts.any
             say_why_ended(session, progress)
         session.charge(clock.overhead())
