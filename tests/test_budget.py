@@ -332,9 +332,9 @@ class TestLedger:
         lines = str(self.example()).splitlines()
         shown = {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
         assert shown == {
-            "budget": "3m20s, 5 evaluations",
+            "budget": "3m20s at $36/h, 5 evaluations",
             "evaluation": "1m20s, 2 evaluations",
-            "failed": "10s, 1 evaluations",
+            "failed": "10s, 1 evaluation",
             "interrupted": "4s",
             "optimiser": "6s",
             "remaining": "1m40s, 2 evaluations (60% used)",

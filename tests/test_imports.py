@@ -201,7 +201,7 @@ class TestThisPackage:
             ("runner.loop", "session", False),
             ("policies.sampling", "designs.filling", False),
             ("surrogates.gp", "numerics.linalg", False),
-            ("surrogates.gp", "/scipy", False),
+            ("surrogates.gp", "numerics.late_scipy", False),
             ("study_view", "/pandas", True),
             ("runner.progress", "/rich", True),
             ("numerics.threads", "/threadpoolctl", True),

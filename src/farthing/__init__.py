@@ -40,13 +40,29 @@ _HOMES = {
     **dict.fromkeys(["Curve", "Decision", "EndedBy", "Proposal", "Status", "Trial"], "trial"),
 }  # fmt: skip
 
+_OPTIONAL = ("FarthingSearchCV",)  # need packages that may not be there
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'farthing' has no attribute {name!r}")
-    home = import_module(f"farthing.{_HOMES[name]}")
+    try:
+        home = import_module(f"farthing.{_HOMES[name]}")
+    except ImportError as error:
+        if name not in _OPTIONAL:
+            raise
+        return _stand_in(name, error)
     globals()[name] = getattr(home, name, home)
     return globals()[name]
+
+
+def _stand_in(name: str, missing: ImportError) -> type:
+    """A class that says what is missing when it is used, and not before: `from farthing import *` names it too."""
+
+    def refuse(self: object, *args: object, **named: object) -> None:
+        raise ImportError(str(missing)) from missing
+
+    return type(name, (), {"__init__": refuse, "__doc__": str(missing), "__module__": __name__})
 
 
 def __dir__() -> list[str]:

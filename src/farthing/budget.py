@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from farthing.checks import number, refuse, settle
 from farthing.errors import InvalidBudget
+from farthing.plain import counted, warn
 from farthing.trial import Status
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
@@ -31,15 +32,19 @@ ACCOUNT_OF = {  # where a trial's cost goes
     Status.INTERRUPTED: "interrupted",
 }
 ACCEPTED = (
-    'text with a unit, such as "90s", "10m", "1h30m", "$5", "100 evaluations", several joined by commas, or Budget(...)'
+    'text with a unit, such as "90s", "10m", "1h30m", "$5", "$5 at $2.5/h", "100 evaluations", several joined by '
+    "commas, or Budget(...)"
 )
 
+_NUMBER = r"(\d+(?:\.\d+)?)"
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(days?|hours?|minutes?|min|seconds?|sec|d|h|m|s)\s*)")
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([a-z]+)")
+_RATE = re.compile(rf"(.*\S)\s+at\s+(?:\$\s*{_NUMBER}|{_NUMBER}\s*(?:usd|dollars?))\s*(?:/|per|an)\s*(?:h|hr|hour)")
 _UNIT_NAMES = {
     "evaluations": "evaluations", "evaluation": "evaluations", "trials": "evaluations", "trial": "evaluations",
-    "evals": "evaluations", "usd": "usd", "dollars": "usd", "joules": "joules", "j": "joules",
+    "evals": "evaluations", "usd": "usd", "dollars": "usd", "joules": "joules", "joule": "joules",
+    "j": "joules", "cost": "cost",
 }  # fmt: skip
 
 
@@ -58,6 +63,8 @@ class Budget:
     Budget(seconds=5400.0)
     >>> Budget.of("$5, 100 evaluations").unit
     'usd'
+    >>> Budget.of("$5 at $2.5/h")
+    Budget(usd=5.0, usd_per_hour=2.5)
     """
 
     cost: float | None = None
@@ -93,8 +100,7 @@ class Budget:
         if not isinstance(budget, str):
             refuse("budget", ACCEPTED, budget, InvalidBudget)
         limits: dict[str, float] = {}
-        for part in budget.split(","):
-            unit, amount = _parse(part, budget)
+        for unit, amount in (found for part in budget.split(",") for found in _parse(part, budget)):
             if unit in limits:
                 raise InvalidBudget(f"budget: {unit} is given twice in {budget!r}")
             limits[unit] = amount
@@ -131,25 +137,38 @@ class Budget:
         return {"seconds": seconds, "usd": seconds * self.usd_per_hour / 3600.0}
 
     def __str__(self) -> str:
-        return ", ".join(amount_text(unit, amount) for unit, amount in self.limits.items())
+        texts = {unit: amount_text(unit, amount) for unit, amount in self.limits.items()}
+        if self.usd_per_hour is not None:
+            priced = "usd" if "usd" in texts else next(iter(texts))
+            texts[priced] += f" at ${self.usd_per_hour:.15g}/h"
+        return ", ".join(texts.values())
 
     def __repr__(self) -> str:
         return f"Budget({', '.join(f'{name}={amount!r}' for name, amount in self.as_json().items())})"
 
 
-def _parse(part: str, whole: str) -> tuple[str, float]:
-    """Unit and amount of one limit."""
+def _parse(part: str, whole: str) -> list[tuple[str, float]]:
+    """Unit and amount of one limit, and the hourly rate where it has one."""
     text = part.strip().lower()
+    if priced := _RATE.fullmatch(text):
+        return [_parse_limit(priced[1], whole), ("usd_per_hour", float(priced[2] or priced[3]))]
+    return [_parse_limit(text, whole)]
+
+
+def _parse_limit(text: str, whole: str) -> tuple[str, float]:
+    """Unit and amount of one limit."""
     if text.startswith("$"):
         text = f"{text[1:].strip()} usd"
     if match := _AMOUNT.fullmatch(text):
         unit = _UNIT_NAMES.get(match[2])
         if unit is not None:
             return unit, float(match[1])
-    pieces = _DURATION.findall(text)
-    if not pieces or _DURATION.sub("", text).strip():
+    duration = text.removesuffix(" of compute")
+    pieces = _DURATION.findall(duration)
+    if not pieces or _DURATION.sub("", duration).strip():
         refuse("budget", ACCEPTED, whole, InvalidBudget)
-    return "seconds", sum(float(amount) * _SECONDS[unit[0]] for amount, unit in pieces)
+    unit = "seconds" if duration == text else "compute_seconds"
+    return unit, sum(float(amount) * _SECONDS[unit[0]] for amount, unit in pieces)
 
 
 def amount_text(unit: str, amount: float) -> str:
@@ -165,8 +184,8 @@ def amount_text(unit: str, amount: float) -> str:
     if unit in ("seconds", "compute_seconds"):
         return _duration_text(amount) + (" of compute" if unit == "compute_seconds" else "")
     if unit == "evaluations":
-        return f"{amount:.0f} evaluations"
-    return f"{amount:.4g} {unit}"
+        return counted(round(amount), "evaluation")
+    return f"{amount:.4g} {'joule' if unit == 'joules' and amount == 1 else unit}"
 
 
 def _duration_text(seconds: float) -> str:
@@ -176,6 +195,17 @@ def _duration_text(seconds: float) -> str:
     hours, minutes, rest = whole // 3600, whole % 3600 // 60, whole % 60
     parts = [f"{hours}h" if hours else "", f"{minutes}m" if minutes else "", f"{rest}s" if rest else ""]
     return "".join(parts)
+
+
+def warn_if_endless(ledger: Ledger) -> None:
+    """In a loop of your own no clock runs: a budget of time or money is used up by what is told, or never."""
+    limits = ledger.budget.limits
+    if "evaluations" not in limits and not any(ledger.total(unit) for unit in limits):
+        warn(
+            f"the budget is {ledger.budget}, and this trial was told without a cost: in your own loop only what you "
+            "tell is charged, so without costs the study never ends; use tell(..., seconds=...) or "
+            f"tell(..., cost=...), in {ledger.unit}"
+        )
 
 
 @dataclass(frozen=True)

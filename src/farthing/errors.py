@@ -9,6 +9,7 @@ FarthingError
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
 ├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
 ├── TrainingStopped                        raised inside an objective, by `report(raises=True)`: it should end now
+├── EveryTrialFailed   (also RuntimeError) the first trials of a run all failed alike
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
@@ -16,6 +17,8 @@ FarthingError
 └── StorageError                           a study file that cannot be used
     └── StudyMismatch                      the file holds a different study than the one asked for
 """
+
+from typing import Any
 
 
 class FarthingError(Exception):
@@ -56,6 +59,12 @@ class MeterUnavailable(FarthingError, RuntimeError):
 class TrainingStopped(FarthingError):
     """Raised inside an objective, by `ft.current_run().report(value, raises=True)`: the training should end now. An
     objective that lets it through has ended as it should."""
+
+
+class EveryTrialFailed(FarthingError, RuntimeError):
+    """The first trials of a run all failed with one type of error; `study` is the study, which holds them."""
+
+    study: Any = None
 
 
 class StudyEnded(FarthingError):

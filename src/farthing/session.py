@@ -12,16 +12,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
-from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
+from farthing.budget import ACCOUNT_OF, Charges, Ledger
+from farthing.errors import BudgetSpent, InvalidArgument, InvalidSpace, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History, Way
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
-from farthing.plain import cut_text, stored_attributes
+from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.thinking import Thinking
@@ -51,8 +51,9 @@ class Session:
     """A record that grows by what its policy proposes and what is made of it.
 
     `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run;
-    `objective` is the code that the run evaluates, if that is known. One thread at a time decides and writes: the
-    others wait, also while a policy thinks. Whoever only looks at the record does not wait.
+    `objective` is the code that the run evaluates, if that is known; `halted` says in words what else ended the last
+    run. One thread at a time decides and writes: the others wait, also while a policy thinks. Whoever only looks at the
+    record does not wait.
     """
 
     record: Record
@@ -60,13 +61,13 @@ class Session:
     stop_requested: bool = False
     interrupted: bool = False
     objective: str | None = None
+    halted: str = ""
 
     def __post_init__(self) -> None:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
         self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
         self._guard, self._is_run = threading.RLock(), False
-        self._stop_at = self.record.direction.turned(settings.stop_at)
         self._thinking = Thinking()
 
     @property
@@ -124,8 +125,17 @@ class Session:
                     break
                 proposals += some
             if not proposals:
-                raise SpaceExhausted(f"all {len(self.history.trials)} allowed configurations were proposed")
+                self._refuse_exhausted()
+            self.halted = ""
             return proposals
+
+    def _refuse_exhausted(self) -> NoReturn:
+        """A space without a single configuration is a mistake, not an end."""
+        proposed = len(self.history.trials)
+        if not proposed:
+            raise InvalidSpace("forbid: every configuration that was looked at is forbidden; nothing can be proposed")
+        self.halted = f"all {counted(proposed, 'allowed configuration')} were proposed"
+        raise SpaceExhausted(self.halted)
 
     @property
     def said_of_pending(self) -> str:
@@ -186,14 +196,17 @@ class Session:
     @property
     def ended(self) -> StudyEnded | None:
         """Why there will be no more proposals, or None."""
-        ledger = self.ledger
-        if unit := ledger.reached:
-            limit = amount_text(unit, ledger.budget.limits[unit])
-            return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
-        best = self.history.incumbent
-        if self._stop_at is not None and best is not None and best.value is not None and best.value <= self._stop_at:
-            return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
-        return None
+        return self.results.ended
+
+    @property
+    def why_ended(self) -> str:
+        """Why the study, or its last run, has ended; "" while it goes on."""
+        trials = counted(len(self.history.trials), "trial")
+        if why := self.results.why_ended:
+            return why
+        if self.interrupted:
+            return f"interrupted after {trials}"
+        return self.halted or (f"stopped by study.stop() after {trials}" if self.stop_requested else "")
 
     def _again(self, n: int) -> list[Proposal]:
         """Trials that were cut short go on under their number."""

@@ -5,8 +5,7 @@ What it knows is in its record, which is on disk before it is in memory. What co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -14,16 +13,29 @@ from pathlib import Path
 from typing import Any, overload
 
 from farthing import checks
-from farthing.budget import Budget
+from farthing.budget import Budget, warn_if_endless
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch, UnknownTrial
+from farthing.errors import (
+    EveryTrialFailed,
+    InvalidArgument,
+    StorageError,
+    StudyMismatch,
+    UnknownTrial,
+)  # fmt: skip
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
 from farthing.record.known_results import known_config, known_outcome
 from farthing.record.record import Record, settings_in
-from farthing.record.settings import checked_space, opened, require_same, require_same_functions
-from farthing.record.storage import EventLog, open_log
+from farthing.record.settings import (
+    checked_space,
+    opened,
+    require_more_than_spent,
+    require_same,
+    require_same_functions,
+)  # fmt: skip
+from farthing.record.storage import closed_on_error, open_log
 from farthing.runner.clock import take_beginning
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.finishing import FinishingSession
 from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.loop import run
@@ -40,7 +52,7 @@ Callback = Callable[["Study", Trial], Any]
 class Study(StudyView):
     """A search for the configuration of least value (or largest, with `maximize`) that the budget can buy.
 
-    space      where to search
+    space      where to search: a Space, or a dict: {"rate": (1e-4, 0.1, "log"), "depth": (1, 9), "kind": ["a", "b"]}
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
     policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
     seed       a whole number that makes proposals repeatable; None draws one
@@ -65,7 +77,7 @@ class Study(StudyView):
 
     def __init__(
         self,
-        space: Space,
+        space: Space | Mapping[str, Any],
         budget: Budget | str,
         *,
         policy: str | Policy = "auto",
@@ -80,10 +92,10 @@ class Study(StudyView):
         cost_prior: CostPrior | None = None,
         task: Task | None = None,
     ) -> None:
-        limits, chosen = Budget.of(budget), policy_of(policy)
-        knowledge = CostKnowledge.of(checked_space(space), known_cost, cost_features, cost_prior, task)
+        limits, chosen, space = Budget.of(budget), policy_of(policy), checked_space(space)
+        knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
-        with _closed_on_error(open_log(storage)) as log:
+        with closed_on_error(open_log(storage)) as log:
             rows = list(log.read())
             if rows:
                 found = settings_in(rows, log.name)
@@ -100,7 +112,7 @@ class Study(StudyView):
         path: str | PathLike[str],
         *,
         budget: Budget | str | None = None,
-        space: Space | None = None,
+        space: Space | Mapping[str, Any] | None = None,
         policy: str | Policy | None = None,
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
@@ -113,12 +125,11 @@ class Study(StudyView):
         if not Path(path).is_file():
             raise StorageError(f"{path}: there is no such study file")
         limits = None if budget is None else Budget.of(budget)
-        with _closed_on_error(open_log(path)) as log:
+        with closed_on_error(open_log(path)) as log:
             rows = list(log.read())
             settings = settings_in(rows, log.name)
-            if space is None:
-                space = Space.from_json(settings.space)
-            elif difference := checked_space(space).difference(settings.space):
+            space = Space.from_json(settings.space) if space is None else checked_space(space)
+            if difference := space.difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
             chosen = policy_from_json(settings.policy) if policy is None else policy_of(policy)
             if policy_as_json(chosen) != settings.policy:
@@ -131,6 +142,7 @@ class Study(StudyView):
             study = cls.__new__(cls)
             study._session = Session(record, chosen)
             if limits is not None:
+                require_more_than_spent(record.state.budgeted, limits)
                 record.limit(limits)
         return study
 
@@ -174,36 +186,48 @@ class Study(StudyView):
         *,
         value: float | None = None,
         cost: float | None = None,
+        seconds: float | None = None,
         failed: str | None = None,
         **attributes: Any,
     ) -> Trial:
-        """Say how an evaluation ended: its value, or why it failed; and its cost in the budget's unit.
+        """Say how an evaluation ended: its value, or why it failed; and what it spent.
 
-        A value that is not a finite number makes a failed trial. Only the cost you give is charged. After reports no
-        value is needed: the best one reported is the value, and `cost` is what was not reported yet.
+        `cost` is in the budget's unit; `seconds` are charged as such, and in dollars at the budget's hourly rate. Only
+        what you give is charged. A value that is not a finite number makes a failed trial. After reports no value is
+        needed: the best one reported is the value, and `cost` and `seconds` are what was not reported yet.
         """
         number = trial_number("tell", proposal)
-        cost = None if cost is None else read_cost(cost)
         with self._session.own_loop():
             trial = self._history.running_trial(number)
             if (value is None) == (failed is None) and (value is not None or not len(trial.curve)):
                 raise InvalidArgument("tell: give either value=... or failed='why', and not both")
+            spent, cost = self._spent(cost, seconds)
             if failed is not None:
                 outcome = Outcome(Status.FAILED, error=str(failed))
             else:
                 outcome = Outcome(Status.COMPLETE) if value is None else read_value(value)
-            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
-            return self.trial(number)
+            self._session.end(number, replace(outcome, cost=cost, attributes=attributes), spent)
+            told = self.trial(number)
+        if told.status is Status.COMPLETE and self.count(Status.COMPLETE) == 1:
+            warn_if_endless(self.ledger)
+        return told
 
-    def _spent(self, cost: float | None) -> dict[str, float]:
-        """In your own loop only the costs you give are charged."""
-        return {} if cost is None else {self.ledger.unit: cost}
+    def _spent(self, cost: float | None, seconds: float | None) -> tuple[dict[str, float], float | None]:
+        """In your own loop only what you give is charged; and its cost in the budget's unit, if that is known."""
+        budget, spent = self.ledger.budget, dict[str, float]()
+        if seconds is not None:
+            seconds = checks.number("seconds", seconds, least=0.0)
+            spent = {**budget.priced(seconds), "compute_seconds": seconds}
+        if cost is not None:
+            spent[budget.unit] = read_cost(cost)
+        return spent, spent.get(budget.unit)
 
     def report(
-        self, proposal: Proposal | int, value: float, *, cost: float | None = None, train_value: float | None = None,
-        saved: bool = False, **attributes: Any,
+        self, proposal: Proposal | int, value: float, *, cost: float | None = None, seconds: float | None = None,
+        train_value: float | None = None, saved: bool = False, **attributes: Any,
     ) -> Decision:  # fmt: skip
-        """Report one step of training: its value, and its cost since the last report. Returns what to do next.
+        """Report one step of training: its value, and its cost or its seconds since the last report, which are charged
+        as in `tell`. Returns what to do next.
 
         CONTINUE: train the next step. PAUSE: keep the model until `ask` returns the trial again, with `start_step`
         where it was paused. STOP: the trial has ended, because it is complete or not worth more. After PAUSE and STOP
@@ -219,15 +243,14 @@ class Study(StudyView):
         """
         number = trial_number("report", proposal)
         outcome, saved = read_value(value), checks.switch("saved", saved)
-        cost = None if cost is None else read_cost(cost)
+        spent, cost = self._spent(cost, seconds)
         with self._session.own_loop():
             self._history.running_trial(number)
             if outcome.value is None:
-                self._session.end(number, replace(outcome, cost=cost, attributes=attributes), self._spent(cost))
+                self._session.end(number, replace(outcome, cost=cost, attributes=attributes), spent)
                 return Decision.STOP
             trained = None if train_value is None else read_value(train_value).value
-            report = Report(outcome.value, cost, trained, saved, attributes)
-            return self._session.step(number, report, self._spent(cost))
+            return self._session.step(number, Report(outcome.value, cost, trained, saved, attributes), spent)
 
     def forget(self, proposal: Proposal | int) -> Trial:
         """Give up a pending trial whose result will never come. It is interrupted, charged nothing and not proposed
@@ -267,10 +290,13 @@ class Study(StudyView):
         self, objective: Objective, *, workers: int = 1, isolate: bool | str | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
         paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None,
-        keep_checkpoints: KeepCheckpoints = "all", meter: Any = None, progress: bool | None = None,
-        callbacks: Iterable[Callback] = (),
+        keep_checkpoints: KeepCheckpoints = "all", max_failures: int | None = MAX_FAILURES, meter: Any = None,
+        progress: bool | None = None, callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
-        """Evaluate proposals until the study ends; returns the study itself.
+        """Evaluate proposals until the study ends; returns the study itself, and `why_ended` says why.
+
+        After Ctrl-C all is recorded. Then a script goes on with KeyboardInterrupt, whose `study` is the study; at a
+        prompt (Python, IPython, a notebook) the study is returned, and its `interrupted` is True.
 
         workers        number of evaluations that run in parallel
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
@@ -284,6 +310,8 @@ class Study(StudyView):
                        quarter of what is available when the run begins
         keep_checkpoints  of which trials that ended: "all", "best" or the number of best ones; those of paused trials
                        always stay
+        max_failures   end the run with EveryTrialFailed if this many first trials all fail with one type of error and
+                       the study has no value yet; None never does
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
         progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
         callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
@@ -292,11 +320,11 @@ class Study(StudyView):
         began = take_beginning()
         options = RunOptions(
             workers=workers, isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory,
-            paused_limit=paused_limit, paused_memory=paused_memory, keep_checkpoints=keep_checkpoints, meter=meter,
-            progress=progress,
+            paused_limit=paused_limit, paused_memory=paused_memory, keep_checkpoints=keep_checkpoints,
+            max_failures=max_failures, meter=meter, progress=progress,
         )  # fmt: skip
         with what_is_odd_said(self._session, objective):
-            run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+            self._run(self._session, objective, began, options, callbacks)
         return self
 
     def finish(
@@ -330,8 +358,17 @@ class Study(StudyView):
             isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory, keep_checkpoints=keep_checkpoints,
             meter=meter, progress=progress,
         )  # fmt: skip
-        run(session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        self._run(session, objective, began, options, callbacks)
         return self.trial(found.number)
+
+    def _run(
+        self, session: Session, objective: Objective, began: float, options: RunOptions, callbacks: Iterable[Callback]
+    ) -> None:
+        try:
+            run(session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        except (KeyboardInterrupt, EveryTrialFailed) as error:
+            error.study = self  # type: ignore[union-attr]  # for who called `tune`, and has no study yet
+            raise
 
     def stop(self) -> None:
         """End the run after the evaluations that are running; no new one begins."""
@@ -357,15 +394,3 @@ def _checked(callbacks: Any) -> list[Callable[..., Any]]:
     if not isinstance(callbacks, Iterable):
         checks.refuse("callbacks", "a list of functions of a study and a trial", callbacks)
     return [checks.function("callbacks", callback, of="functions of a study and a trial") for callback in callbacks]
-
-
-@contextmanager
-def _closed_on_error(log: EventLog) -> Iterator[EventLog]:
-    """A file that turns out to be the wrong one is not held open."""
-    try:
-        yield log
-    except BaseException as error:
-        log.close()
-        if isinstance(error, Exception) and not isinstance(error, FarthingError):
-            raise StorageError(f"{log.name}: event 1 cannot be read ({error!r})") from error
-        raise

@@ -11,6 +11,7 @@ from farthing.budget import Budget
 from farthing.history.cost_knowledge import CostFeatures, CostPrior, Task
 from farthing.policies import Policy
 from farthing.runner.clock import counted_from
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
@@ -20,7 +21,7 @@ from farthing.trial import Config, Objective
 
 def tune(
     objective: Objective,
-    space: Space,
+    space: Space | Mapping[str, Any],
     budget: Budget | str,
     *,
     policy: str | Policy = "auto",
@@ -41,6 +42,7 @@ def tune(
     paused_limit: int = PAUSED_LIMIT,
     paused_memory: float | str | None = None,
     keep_checkpoints: KeepCheckpoints = "all",
+    max_failures: int | None = MAX_FAILURES,
     meter: Any = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
@@ -80,6 +82,7 @@ def tune(
             paused_limit=paused_limit,
             paused_memory=paused_memory,
             keep_checkpoints=keep_checkpoints,
+            max_failures=max_failures,
             meter=meter,
             progress=progress,
             callbacks=callbacks,

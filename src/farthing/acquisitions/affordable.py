@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from farthing.acquisitions.improvement import Acquisition, Surrogate
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import log_ndtr
 from farthing.numerics.normal import LOG_SQRT_2PI
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from farthing.acquisitions.improvement import Surrogate
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import expit
 
 
 def width(d: int, t: int) -> float:

@@ -7,9 +7,9 @@ Matrices go to LAPACK in Fortran order, which avoids copies.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import dpotrf, dpotri, dtrtrs
 
 FIRST_JITTER = 1e-10  # relative to the scale of the matrix: well above rounding
 LAST_JITTER = 1e-2  # a matrix that needs more is wrong, not rounded

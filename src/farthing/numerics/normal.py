@@ -13,9 +13,9 @@ to expected improvement" (arXiv 2310.20708, section 4.1); the fraction gives val
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, ndtr
 
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import erfcx, ndtr
 
 LOG_SQRT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 SQRT_HALF = float(np.sqrt(0.5))

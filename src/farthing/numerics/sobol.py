@@ -6,12 +6,14 @@ Symbols and shapes
     v  (d, bits)  direction numbers; point i is the exclusive or of those at the ones of the Gray code of i
     M  (d, bits, bits)  random lower triangular binary matrices, their diagonals ones, which scramble v (Matousek 1998)
 
-The direction numbers are those of Joe and Kuo (2008) for 21,201 dimensions. SciPy has them in a file of its own, which
-is read without the package around it; where it is not found, SciPy is asked.
+The direction numbers are those of Joe and Kuo (2008). Those of the first dimensions, enough for nearly all studies, are
+written out here. SciPy has 21,201 in a file of its own, which is read without the package around it if more are needed;
+where it is not found, SciPy is asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +23,18 @@ from numpy.typing import NDArray
 
 Unsigned = NDArray[np.uint32]
 
+# The polynomial and the first direction numbers of dimensions 2, 3, ...; all those of dimension 1 are ones.
+FIRST = (
+    (3, 1), (7, 1, 3), (11, 1, 3, 1), (13, 1, 1, 1), (19, 1, 1, 3, 3), (25, 1, 3, 5, 13), (37, 1, 1, 5, 5, 17),
+    (41, 1, 1, 5, 5, 5), (47, 1, 1, 7, 11, 19), (55, 1, 1, 5, 1, 1), (59, 1, 1, 1, 3, 11), (61, 1, 3, 5, 5, 31),
+    (67, 1, 3, 3, 9, 7, 49), (91, 1, 1, 1, 15, 21, 21), (97, 1, 3, 1, 13, 27, 49), (103, 1, 1, 1, 15, 7, 5),
+    (109, 1, 3, 1, 15, 13, 25), (115, 1, 1, 5, 5, 19, 61), (131, 1, 3, 7, 11, 23, 15, 103),
+    (137, 1, 3, 7, 13, 13, 15, 69), (143, 1, 1, 3, 13, 7, 35, 63), (145, 1, 3, 5, 9, 1, 25, 53),
+    (157, 1, 3, 1, 13, 9, 35, 107), (167, 1, 3, 1, 5, 27, 61, 31), (171, 1, 1, 5, 11, 19, 41, 61),
+    (185, 1, 3, 5, 3, 3, 13, 69), (191, 1, 1, 7, 13, 1, 19, 1), (193, 1, 3, 7, 5, 13, 19, 59),
+    (203, 1, 1, 3, 9, 25, 29, 41), (211, 1, 3, 5, 13, 23, 1, 55), (213, 1, 3, 7, 3, 13, 59, 17),
+    (229, 1, 3, 1, 3, 5, 53, 69),
+)  # fmt: skip
 TABLE = Path("stats") / "_sobol_direction_numbers.npz"  # in SciPy's folder
 
 
@@ -63,17 +77,25 @@ def _table() -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         return None
 
 
-def _directions(dimension: int, bits: int) -> Unsigned | None:
-    """v before it is scrambled: each polynomial of degree m continues its first m numbers by a recurrence."""
+def _first_numbers(dimension: int) -> Sequence[tuple[int, ...]] | None:
+    """As `FIRST`, up to a dimension."""
+    if dimension <= len(FIRST) + 1:
+        return FIRST[: dimension - 1]
     table = _table()
     if table is None:
         return None
-    polynomials, first = table
+    polynomials, first = (column[1:dimension].tolist() for column in table)
+    return [(p, *row[: p.bit_length() - 1]) for p, row in zip(polynomials, first, strict=True)]
+
+
+def _directions(dimension: int, bits: int) -> Unsigned | None:
+    """v before it is scrambled: each polynomial of degree m continues its first m numbers by a recurrence."""
+    known = _first_numbers(dimension)
+    if known is None:
+        return None
     v = np.ones((dimension, bits), dtype=np.uint64)
-    for j in range(1, dimension):
-        p = int(polynomials[j])
-        m = p.bit_length() - 1
-        row = [int(number) for number in first[j, :m]]
+    for j, (p, *row) in enumerate(known, start=1):
+        m = len(row)
         for i in range(m, bits):
             number = row[i - m]
             for k in range(m):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -18,18 +19,41 @@ OPENMP, OPENBLAS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 THREAD_LIMITS = (OPENMP, OPENBLAS, "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # environment variables
 READ_BY_OPENBLAS = (OPENBLAS, "GOTO_NUM_THREADS", OPENMP)  # the first that is set
 
+_outermost: ContextVar[ExitStack | None] = ContextVar("farthing_one_blas_thread", default=None)
+
 
 @cache
 def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController  # looks at every loaded library: once is enough
+    from threadpoolctl import ThreadpoolController  # looks at every loaded library: once is enough until one is added
 
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def _limit() -> Any:
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """A context in which the BLAS of NumPy and SciPy uses one thread."""
-    context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return context
+    if _outermost.get() is not None:
+        with _limit():
+            yield
+        return
+    with ExitStack() as limits:
+        limits.enter_context(_limit())
+        token = _outermost.set(limits)
+        try:
+            yield
+        finally:
+            _outermost.reset(token)
+
+
+def limit_what_was_loaded() -> None:
+    """Let `one_blas_thread` know of a library that was just imported, also the one that we are inside of."""
+    _controller.cache_clear()
+    if (limits := _outermost.get()) is not None:
+        limits.enter_context(_limit())
 
 
 def with_thread_limits(environment: Mapping[str, str], threads: int) -> dict[str, str]:

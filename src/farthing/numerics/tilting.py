@@ -26,9 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx
 
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import erfcx
 from farthing.numerics.linalg import backward, cholesky, forward
 from farthing.numerics.normal import LOG_SQRT_2PI, SQRT_HALF, SQRT_HALF_PI
 from farthing.numerics.truncated import check_box, interval, least_probable_first, log_mean

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array
+from farthing.numerics.late_scipy import log_ndtr, ndtr, ndtri, ndtri_exp
 from farthing.numerics.linalg import backward
 from farthing.numerics.normal import LOG_SQRT_2PI
 from farthing.numerics.sobol import scrambled_net

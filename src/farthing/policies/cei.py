@@ -26,7 +26,7 @@ class CEI(CostWeighted):
         settle_option(self, "initial", whole_number, least=1)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        found = models.by_improvement()
+        found = models.led_by_untried(models.by_improvement())  # else the best EI may be that of a tried point alone
         if models.log_cost is None:
             return RankingWithReason(found, "largest expected improvement, no cost known yet")
         chosen = contextual(models.improvement, models.log_cost, models.domain, found, self.tradeoff)

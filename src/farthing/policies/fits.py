@@ -179,6 +179,12 @@ class FittedModels:
         """Candidates by an acquisition."""
         return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
 
+    def led_by_untried(self, ranking: Ranking) -> Ranking:
+        """The ranking from its first point that was not tried: where the search ends in a corner of the space, again
+        and again, that is not the first one."""
+        first = self.fresh.leading_taken(ranking.U)
+        return Ranking(ranking.U[first:], ranking.utility[first:])
+
     def with_pending(self, x: Array, cost: float | None) -> FittedModels:
         """As if x (1, f) were running too."""
         ledger = self.ledger.promised(cost or 0.0, 1)

@@ -120,6 +120,5 @@ def _compared(policy: Policy | None) -> Mapping[str, Compared]:
 
 def _first_fresh(models: FittedModels, policy: Compared) -> Array | None:
     """The first candidate (p,) of a policy that was not tried before."""
-    ranking, _ = policy.rank(_again(models))
-    space, taken = models.space, models.fresh.taken
-    return next((u for u in ranking.U if space.key(space.decode(u)) not in taken), None)
+    untried = models.led_by_untried(policy.rank(_again(models)).ranking)
+    return untried.U[0] if len(untried.U) else None

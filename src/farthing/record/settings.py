@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from farthing import checks
-from farthing.errors import InvalidArgument, InvalidConfig, StudyMismatch
+from farthing.budget import Budget, Ledger, amount_text
+from farthing.errors import InvalidArgument, InvalidBudget, InvalidConfig, InvalidSpace, StudyMismatch
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.study_events import Opened
 from farthing.space import Space
@@ -28,8 +29,12 @@ def opened(
 
 
 def checked_space(space: Any) -> Space:
-    """The space itself, or an error that says what came instead."""
-    return checks.instance("space", space, Space, of="a farthing.Space")
+    """The space itself, one read from a mapping or of another library, or an error that says what came instead."""
+    try:
+        return Space.of(space)
+    except InvalidSpace as error:
+        text = str(error)
+        raise InvalidSpace(text if text.startswith("space") else f"space: {text}") from None
 
 
 def _stored_start(space: Space, start: Any) -> tuple[dict[str, Any], ...]:
@@ -77,3 +82,16 @@ def require_same_functions(asked: Mapping[str, Any], found: Mapping[str, Any], n
             raise StudyMismatch(f"{name}: the study was begun with {argument}=...; pass it again")
         if asked[key] and not found.get(key, False):
             raise StudyMismatch(f"{name}: the study was begun without {argument}")
+
+
+def require_more_than_spent(ledger: Ledger | None, total: Budget) -> None:
+    """A new budget is a total. One that is spent already was probably meant as what is added."""
+    if ledger is None or total == ledger.budget:
+        return
+    for unit, limit in total.limits.items():
+        if limit < ledger.total(unit):
+            spent = amount_text(unit, ledger.total(unit))
+            raise InvalidBudget(
+                f"budget: {amount_text(unit, limit)} is less than the {spent} that are spent already; `budget` is the "
+                f"new total, {ledger.budget} until now"
+            )

@@ -15,12 +15,12 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Protocol
 
-from farthing.errors import StorageError
+from farthing.errors import FarthingError, StorageError
 from farthing.record.checksums import Row, chained
 from farthing.record.heartbeat import Heartbeat
 from farthing.record.looking import Contents, Known, look
@@ -198,3 +198,15 @@ def salvage(path: str | PathLike[str], new: str | PathLike[str], *, events: int 
     with closing(SQLiteLog(new)) as log:
         log._write(rows)
     return len(rows)
+
+
+@contextmanager
+def closed_on_error(log: EventLog) -> Iterator[EventLog]:
+    """A file that turns out to be the wrong one is not held open."""
+    try:
+        yield log
+    except BaseException as error:
+        log.close()
+        if isinstance(error, Exception) and not isinstance(error, FarthingError):
+            raise StorageError(f"{log.name}: event 1 cannot be read ({error!r})") from error
+        raise

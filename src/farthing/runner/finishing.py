@@ -73,6 +73,10 @@ class FinishingSession(Session):
             return BudgetSpent("the budget for finishing is spent")
         return None
 
+    @property
+    def why_ended(self) -> str:
+        return "" if self.ended is None else str(self.ended)
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         with self._study.alone():

@@ -75,10 +75,10 @@ def _read_seconds(given: float | str) -> float:
 def _seconds_in(text: str) -> float | None:
     """A duration, as budgets are written; None if the text is something else."""
     try:
-        limits = Budget.of(text).limits
+        budget = Budget.of(text).as_json()
     except InvalidBudget:
         return None
-    return limits["seconds"] if set(limits) == {"seconds"} else None
+    return budget["seconds"] if set(budget) == {"seconds"} else None
 
 
 def read_bytes(name: str, given: float | str) -> float:

@@ -14,6 +14,7 @@ from farthing.plain import warn
 from farthing.runner.available_memory import available_bytes
 from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.kept_checkpoints import KeepCheckpoints, checked_keep
 from farthing.runner.limits import TrialLimits, read_bytes
@@ -41,6 +42,7 @@ class RunOptions:
     paused_limit: int = PAUSED_LIMIT
     paused_memory: float | str | None = None
     keep_checkpoints: KeepCheckpoints = "all"
+    max_failures: int | None = MAX_FAILURES
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -51,6 +53,7 @@ class RunOptions:
             isolate=_isolation(self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
             keep_checkpoints=checked_keep(self.keep_checkpoints),
+            max_failures=checks.optional(checks.whole_number, "max_failures", self.max_failures, least=1),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
         if not math.isinf(self.limits.bytes) or (self.paused_memory is not None and self.paused_bytes()):

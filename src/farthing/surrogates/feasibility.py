@@ -37,11 +37,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
-from scipy.special import log_ndtr
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints, Mask
+from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs, log_ndtr
 from farthing.numerics.linalg import backward, cholesky, forward, squared_distances
 from farthing.numerics.normal import LOG_SQRT_2PI
 from farthing.surrogates import gp

@@ -25,10 +25,10 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.deadline import keep_to_deadline
+from farthing.numerics.late_scipy import minimize
 
 LONG, MEDIUM = float(np.sqrt(2.0)), 0.0  # m of the prior on length-scales
 LOG_SCALE_SD = float(np.sqrt(3.0))  # of the same prior

@@ -29,10 +29,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsymm
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs, dsymm
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, lower_inverse, squared_distances
 from farthing.surrogates.fitting import (
     LOG_SCALE_BOUNDS,

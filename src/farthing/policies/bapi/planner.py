@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import logsumexp
 
 from farthing.acquisitions.maximize import perturbed
 from farthing.budget import Ledger
@@ -19,6 +18,7 @@ from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
+from farthing.numerics.late_scipy import logsumexp
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
 from farthing.policies.candidates import ANCHORS, FreshSpace

@@ -19,12 +19,12 @@ from farthing.checks import refuse
 from farthing.errors import InvalidSpace
 from farthing.plain import shown
 from farthing.space.foreign import configspace, optuna, ray, scipy
-from farthing.space.foreign.common import LISTED, Partials, class_names, listed, naming
+from farthing.space.foreign.common import BOUNDS, LISTED, Partials, bounds, class_names, listed, naming
 from farthing.space.parameters import Parameter
 
 ACCEPTED = (
-    f"a Farthing parameter, {LISTED} ([value] for a constant), {scipy.ACCEPTED}, {optuna.ACCEPTED}, {ray.ACCEPTED} or "
-    f"{configspace.ACCEPTED}"
+    f"a Farthing parameter, {LISTED} ([value] for a constant), {BOUNDS}, {scipy.ACCEPTED}, {optuna.ACCEPTED}, "
+    f"{ray.ACCEPTED} or {configspace.ACCEPTED}"
 )
 READERS: Mapping[str, Callable[[Any], Parameter]] = {  # by the package of the object's class
     "scipy": scipy.distribution,
@@ -51,8 +51,8 @@ def read(thing: object) -> tuple[dict[str, Parameter], Partials | None]:
 def parameter(name: object, thing: object) -> Parameter:
     """The Farthing parameter of one object, or `InvalidSpace` naming the parameter.
 
-    >>> parameter("batch", [16, 32, 64, 128])
-    Ordered([16, 32, 64, 128], log=True)
+    >>> parameter("batch", [16, 32, 64, 128]), parameter("rate", (1e-4, 0.1, "log"))
+    (Ordered([16, 32, 64, 128], log=True), Real(0.0001, 0.1, log=True))
     """
     if isinstance(thing, Mapping) and thing and "grid_search" not in thing:
         raise InvalidSpace(
@@ -72,6 +72,8 @@ def _parameter(thing: Any) -> Parameter | None:
     for package, read_thing in READERS.items():
         if class_names(thing, package):
             return read_thing(thing)
+    if type(thing) is tuple and (bounded := bounds(thing)) is not None:
+        return bounded
     options = thing["grid_search"] if isinstance(thing, Mapping) and set(thing) == {"grid_search"} else thing
     if isinstance(options, Sequence) and not isinstance(options, (str, bytes, bytearray)):
         return listed(options)

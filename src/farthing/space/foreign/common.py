@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from farthing.checks import finite
+from farthing.checks import finite, is_number
 from farthing.errors import InvalidSpace
 from farthing.plain import shown
 from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
@@ -16,6 +17,7 @@ from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
 Partials = list[dict[str, object]]  # partial configurations, for `forbid`
 
 LISTED = "a list of options"
+BOUNDS = 'a tuple of bounds ((1, 9), (0.0, 1.0) or (1e-4, 0.1, "log"))'
 MAX_STEPS = 1000  # values of a float with a step: they become a list, which is held in memory and in files
 FEWEST_IN_ORDER = 3  # two numbers in a list are as likely a switch as a scale
 
@@ -108,6 +110,26 @@ def integer(low: Any, high: Any, *, log: bool = False, step: int = 1) -> Paramet
     if finite(low) is not None and low == high:
         return Choice([int(low)])
     return Integer(low, high, log=log, step=step)
+
+
+def bounds(given: tuple[Any, ...]) -> Parameter | None:
+    """An `Integer` between two whole numbers, a `Real` if one of them is a float; None for a tuple of options.
+
+    >>> bounds((1, 9)), bounds((0, 1.0)), bounds((1, 64, "log")), bounds(("rbf", "poly"))
+    (Integer(1, 9), Real(0.0, 1.0), Integer(1, 64, log=True), None)
+    """
+    numbers, log = (given[:2], True) if len(given) == 3 and given[2] == "log" else (given, False)
+    if not all(is_number(number) for number in numbers):
+        return None
+    if len(numbers) == 3 and not _rising_or_falling(numbers):
+        raise InvalidSpace(
+            f"{shown(given)} may be three options, or two bounds and a step; write {shown(list(given))} for the "
+            f"options, or Integer(low, high, step=...)"
+        )
+    if len(numbers) != 2:
+        return None
+    is_whole = all(isinstance(number, Integral) for number in numbers)
+    return integer(*numbers, log=log) if is_whole else real(*numbers, log=log)
 
 
 def stepped(values: Callable[[int], float], count: int, *, log: bool = False) -> Parameter:

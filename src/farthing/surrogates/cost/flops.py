@@ -33,11 +33,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.special import exprel
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import exprel, nnls
 from farthing.numerics.linalg import cholesky, forward
 from farthing.surrogates.cost.lines import (
     NOISE_STRENGTH,

@@ -47,16 +47,15 @@ from functools import cached_property
 from math import comb
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.special import gammaln, ndtr
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import dpotrf, dpotrs, gammaln
 from farthing.numerics.linalg import backward, forward
 from farthing.surrogates.fitting import grouped
 
 NOISE_PRIOR, NOISE_STRENGTH = 0.3, 3.0  # a guess of 30 % misfit and noise, soon outweighed
 HUBER = 1.345  # k: 95 % as efficient as least squares where residuals are normal
-KAPPA = float(2.0 * ndtr(HUBER) - 1.0)
+KAPPA = 0.8213747654313259  # 2 Phi(k) - 1, written out: SciPy is not imported for a constant
 
 
 def huber_weights(residuals: Array, scale: float) -> Array:

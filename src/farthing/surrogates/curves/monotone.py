@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import ndtr
 from farthing.surrogates.curves import time_kernels, unconstrained
 from farthing.surrogates.curves.paths import Paths, draw
 from farthing.surrogates.curves.time_kernels import TimeKernel

@@ -26,11 +26,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
 
 from farthing.errors import InvalidArgument
 from farthing.numerics import tilting
 from farthing.numerics.arrays import Array, Ints, Mask
+from farthing.numerics.late_scipy import ndtr
 from farthing.numerics.linalg import cholesky, forward
 from farthing.numerics.truncated import interval
 from farthing.surrogates.curves import time_kernels

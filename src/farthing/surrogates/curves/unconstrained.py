@@ -28,9 +28,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.time_kernels import TimeKernel

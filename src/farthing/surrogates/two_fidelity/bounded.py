@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs
 from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, squared_distances
 from farthing.numerics.truncated import log_box_with_gradient, net
 from farthing.surrogates.fitting import (

@@ -1,0 +1,53 @@
+"""The functions of SciPy that we call, each imported when it is first called.
+
+The first suggestions of a study are points of a design and need none of them; importing `scipy.linalg`,
+`scipy.optimize` and `scipy.special` takes longer than all the rest of such a suggestion.
+"""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any
+
+from farthing.numerics.threads import limit_what_was_loaded
+
+
+class LateFunction:
+    """A function of a module that is imported with the first call.
+
+    >>> LateFunction("math", "hypot")(3.0, 4.0)
+    5.0
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._function(*args, **named)
+
+    def __repr__(self) -> str:
+        return f"{self._module}.{self._name}"
+
+    @cached_property
+    def _function(self) -> Any:
+        return getattr(_imported(self._module), self._name)
+
+
+@cache
+def _imported(module: str) -> Any:
+    found = import_module(module)
+    limit_what_was_loaded()
+    return found
+
+
+def _late(module: str, *names: str) -> list[LateFunction]:
+    return [LateFunction(module, name) for name in names]
+
+
+(dsymm,) = _late("scipy.linalg.blas", "dsymm")
+dpotrf, dpotri, dpotrs, dtrtrs = _late("scipy.linalg.lapack", "dpotrf", "dpotri", "dpotrs", "dtrtrs")
+minimize, nnls = _late("scipy.optimize", "minimize", "nnls")
+erfcx, expit, exprel, gammaln, log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp = _late(
+    "scipy.special", "erfcx", "expit", "exprel", "gammaln", "log_ndtr", "logsumexp", "ndtr", "ndtri", "ndtri_exp"
+)
