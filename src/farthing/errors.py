@@ -8,6 +8,7 @@ FarthingError
 ├── UnknownTrial       (also KeyError)     a report about a trial that is not running
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
 ├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
+├── EveryTrialFailed   (also RuntimeError) the first trials of a run all failed in the same way
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
@@ -50,6 +51,10 @@ class NoTrial(FarthingError, LookupError):
 
 class MeterUnavailable(FarthingError, RuntimeError):
     """Nothing here measures what was asked for: a file, a right or a package is missing."""
+
+
+class EveryTrialFailed(FarthingError, RuntimeError):
+    """The first trials of a run all failed in the same way."""
 
 
 class StudyEnded(FarthingError):
