@@ -86,9 +86,18 @@ def counts(trials: Iterable[Trial]) -> dict[str, int]:
     return {status.value: found.count(status) for status in Status if status in found}
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "step"), counted(2, "step")
+    ('1 step', '2 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def best_text(trial: Trial, unit: str) -> str:
     """The best trial: its value and cost on one line, then its configuration."""
-    steps = f", {len(trial.curve)} steps" if len(trial.curve) else ""
+    steps = f", {counted(len(trial.curve), 'step')}" if len(trial.curve) else ""
     cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
     lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
     shown = [(on_one_line(name), on_one_line(cell(value))) for name, value in trial.config.items()]
@@ -101,6 +110,36 @@ def counts_text(trials: Sequence[Trial]) -> str:
     """The number of trials, in all and by status."""
     found = ", ".join(f"{count} {status}" for status, count in counts(trials).items())
     return f"trials      {len(trials)}{f': {found}' if found else ''}"
+
+
+def last_error(trials: Sequence[Trial]) -> Trial | None:
+    """The last trial that failed or was killed, None if there is none."""
+    return next((trial for trial in reversed(trials) if trial.unsuccessful and trial.error), None)
+
+
+def last_line(trial: Trial) -> str:
+    """The error of a trial on one line: the last of a traceback, which says what was raised."""
+    return on_one_line((trial.error or "").strip().splitlines()[-1])
+
+
+def last_error_text(trials: Sequence[Trial]) -> str:
+    """The last error and its trial; empty if no trial has failed."""
+    last = last_error(trials)
+    return "" if last is None else f"last error  trial {last.number}: {last_line(last)}"
+
+
+def last_error_json(trials: Sequence[Trial]) -> dict[str, Any] | None:
+    last = last_error(trials)
+    return None if last is None else {"trial": last.number, "status": last.status.value, "error": last.error}
+
+
+def why_ended(ledger: Ledger, best: float | None, stop_at: float | None, maximize: bool) -> str:
+    """Why a study has ended, as far as its file shows it; empty if it goes on."""
+    if unit := ledger.reached:
+        return f"the budget of {amount_text(unit, ledger.budget.limits[unit])} is spent"
+    if best is None or stop_at is None or (best < stop_at if maximize else best > stop_at):
+        return ""
+    return f"the value {best:.6g} is as good as asked for (stop at {stop_at:g})"
 
 
 def config_text(config: Mapping[str, Any], longest: int = LONGEST) -> str:
