@@ -11,6 +11,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from farthing.budget import Ledger, amount_text
@@ -19,6 +20,10 @@ from farthing.plain import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
+LAST_COLUMNS = ("ended_by", "reason", "error")  # after those of the user's: sentences, and whole tracebacks
+STEP_COLUMNS = ("number", "step", "value", "cost", "train_value")
+TIMES = ("began", "ended")
+OF_THE_USER = ("config.", "attributes.")
 LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals
 # What makes a cell a formula, also after the characters that spreadsheets skip; the wide ones are full-width forms.
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
@@ -46,15 +51,42 @@ def _finite(thing: Any) -> Any:
 
 def trial_json(trial: Trial) -> dict[str, Any]:
     """A trial, for `farthing export`."""
-    row = trial.row
+    row = row_of(trial)
     return {
         **{name: row[name] for name in PLAIN_COLUMNS},
         "config": trial.config,
         "curve": list(trial.curve.values),
         "attributes": dict(trial.attributes),
-        "error": trial.error,
-        "reason": trial.reason,
+        **{name: row[name] for name in row if name not in PLAIN_COLUMNS and not name.startswith(OF_THE_USER)},
     }
+
+
+def row_of(trial: Trial) -> dict[str, Any]:
+    """A trial as a row of a table, points in time as ISO 8601 writes them."""
+    row = {**trial.row, "reason": trial.reason, "ended_by": trial.ended_by}
+    return {name: _time_text(row[name]) if name in TIMES else row[name] for name in row}
+
+
+def _time_text(seconds: float | None) -> str | None:
+    """Seconds since the epoch as a time of day in UTC.
+
+    >>> _time_text(0.25)
+    '1970-01-01T00:00:00.250Z'
+    """
+    if seconds is None:
+        return None
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+
+
+def step_rows(trials: Iterable[Trial]) -> list[dict[str, Any]]:
+    """The training curves: a row per step."""
+    return [
+        {"number": trial.number, "step": step, "value": value, "cost": cost, "train_value": train_value}
+        for trial in trials
+        for step, (value, cost, train_value) in enumerate(
+            zip(trial.curve.values, trial.curve.costs, trial.curve.train_values, strict=True), 1
+        )
+    ]
 
 
 def best_json(trial: Trial) -> dict[str, Any]:
@@ -187,10 +219,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def as_csv(trials: Sequence[Trial], names: Sequence[str], *, one_line: bool = False) -> str:
     """One row per trial, one column per parameter and attribute; for a terminal, each on one line."""
-    rows = [trial.row for trial in trials]
+    rows = [row_of(trial) for trial in trials]
     found = dict.fromkeys(column for row in rows for column in row)
     first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])
-    columns = [*first, *(column for column in found if column not in first and column != "error"), "error"]
+    last = dict.fromkeys(LAST_COLUMNS)
+    columns = [*first, *(column for column in found if column not in first | last), *last]
+    return csv_text(columns, rows, one_line=one_line)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, one_line: bool = False) -> str:
+    """A table with a header."""
     safe = on_one_line if one_line else on_lines
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
