@@ -12,7 +12,7 @@ from farthing.cli.exit_status import FAILURE, INTERRUPTED
 from farthing.cli.running import Ran
 from farthing.cli.streams import json_for, say
 from farthing.errors import NoTrial
-from farthing.escaping import on_lines
+from farthing.escaping import on_lines, on_one_line
 from farthing.study import Study
 from farthing.trial import Trial
 
@@ -23,7 +23,7 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
     """Write what a run found and how it ended; the exit status."""
     study = ran.study
     trials, best, ledger = study.trials, _best_of(study), study.ledger
-    why = "interrupted" if study.interrupted else str(ran.error or study.ended or NOTHING_MORE).partition(";")[0]
+    why = _why_ended(ran)
     study.close()
     if as_json:
         found = {
@@ -42,7 +42,7 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
     if ran.error is not None:
         raise ran.error
     if best is None:
-        raise NoTrial(_no_trial(trials))
+        raise NoTrial(_no_trial(trials, why))
     return 0 if written else FAILURE
 
 
@@ -57,6 +57,13 @@ def _report(trials: list[Trial], best: Trial | None, ledger: Ledger, why: str, s
     yield str(ledger)
 
 
+def _why_ended(ran: Ran) -> str:
+    """On one line; what could be done about it, in Python, is left out."""
+    if ran.study.interrupted:
+        return "interrupted"
+    return on_one_line(str(ran.error or str(ran.study.ended or NOTHING_MORE).partition(";")[0]))
+
+
 def _best_of(study: Study) -> Trial | None:
     try:
         return study.best
@@ -64,13 +71,13 @@ def _best_of(study: Study) -> Trial | None:
         return None
 
 
-def _no_trial(trials: list[Trial]) -> str:
+def _no_trial(trials: list[Trial], why: str) -> str:
     """Why there is no result: the last error, or that nothing was evaluated to its end."""
     last = next((trial for trial in reversed(trials) if trial.error), None)
     if last is not None:
         return f"no trial has succeeded; the last error: {formatting.last_line(last)}"
     if not trials:
-        return "no trial has succeeded: the budget was spent before the first one began"
+        return f"no trial has succeeded: none was begun, because {why}"
     return "no trial has succeeded"
 
 
