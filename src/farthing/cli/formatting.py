@@ -11,7 +11,6 @@ import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from farthing.budget import Ledger, amount_text
@@ -22,7 +21,6 @@ from farthing.trial import Status, Trial
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
 LAST_COLUMNS = ("ended_by", "reason", "error")  # after those of the user's: sentences, and whole tracebacks
 STEP_COLUMNS = ("number", "step", "value", "cost", "train_value")
-TIMES = ("began", "ended")
 OF_THE_USER = ("config.", "attributes.")
 LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals
 # What makes a cell a formula, also after the characters that spreadsheets skip; the wide ones are full-width forms.
@@ -62,20 +60,8 @@ def trial_json(trial: Trial) -> dict[str, Any]:
 
 
 def row_of(trial: Trial) -> dict[str, Any]:
-    """A trial as a row of a table, points in time as ISO 8601 writes them."""
-    row = {**trial.row, "reason": trial.reason, "ended_by": trial.ended_by}
-    return {name: _time_text(row[name]) if name in TIMES else row[name] for name in row}
-
-
-def _time_text(seconds: float | None) -> str | None:
-    """Seconds since the epoch as a time of day in UTC.
-
-    >>> _time_text(0.25)
-    '1970-01-01T00:00:00.250Z'
-    """
-    if seconds is None:
-        return None
-    return f"{datetime.fromtimestamp(seconds, UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+    """A trial as a row of a table, with the reason of its proposal and what ended it."""
+    return {**trial.row, "reason": trial.reason, "ended_by": trial.ended_by}
 
 
 def step_rows(trials: Iterable[Trial]) -> list[dict[str, Any]]:

@@ -196,6 +196,9 @@ def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program,
         study.run(objective, progress=False if display.quiet else None, **run_options(note))
     except EveryTrialFailed as error:
         return Ran(study, error)
+    except KeyboardInterrupt:  # after Ctrl-C all is recorded, and shown as after any other run
+        if not study.interrupted:
+            raise
     finally:
         logger.removeHandler(warnings)
     return Ran(study)
