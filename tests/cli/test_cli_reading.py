@@ -9,6 +9,7 @@ import shlex
 import sqlite3
 import subprocess
 import sys
+from contextlib import chdir
 
 import pytest
 
@@ -187,8 +188,10 @@ class TestTheShell:
             if line.startswith("  farthing ")
         ]
         assert {name for name, *_ in examples} == {"run", "resume", *READING}
+        folder.write("farthing.toml", 'budget = "10m"\n')
         for name, *arguments in examples:
-            context = group.commands[name].make_context(name, list(arguments))  # raises what is wrong with them
+            with chdir(folder.path):
+                context = group.commands[name].make_context(name, list(arguments))  # raises what is wrong with them
             if context.params.get("budget"):
                 parse_budget(context.params["budget"])
 

@@ -219,7 +219,7 @@ class TestGoingOn:
 
     @pytest.mark.parametrize(
         ("times", "signal_number", "status"),
-        [(1, signal.SIGINT, 130), (2, signal.SIGINT, 130), (1, signal.SIGTERM, 143)],
+        [(1, signal.SIGINT, -signal.SIGINT), (2, signal.SIGINT, -signal.SIGINT), (1, signal.SIGTERM, 143)],
     )
     def test_ended_by_a_signal_nothing_is_left_and_it_goes_on(self, folder, times, signal_number, status):
         seconds = "300" if times == 2 or signal_number == signal.SIGTERM else "0.3"

@@ -1,16 +1,19 @@
-"""From the words of a command line to a budget and a space."""
+"""From the words of a command line to a budget, a space and limits of trials."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from farthing.budget import Budget
 from farthing.checks import refuse
 from farthing.cli.script import NotDefined, load, split_address
-from farthing.cli.space_file import read_space
+from farthing.cli.space_file import SpaceInFile, space_in
+from farthing.cli.toml_file import TomlFile
 from farthing.errors import InvalidArgument, InvalidBudget, InvalidSpace
 from farthing.space import Space
+from farthing.trial import Config
 
 
 def parse_budget(text: str) -> Budget:
@@ -44,20 +47,49 @@ def parse_budget(text: str) -> Budget:
     return Budget.from_json(named)
 
 
-def find_space(given: str | None, objective: str | None, folder: str) -> tuple[Space, str | None]:
-    """The space, and its address if it comes from a script.
+def with_unit(seconds: str) -> str:
+    """A duration in which a plain number is one of seconds.
 
-    `given` is a TOML file or an address, script.py:name. Without it, the space is `space` in the objective's script.
+    >>> with_unit("5"), with_unit("1.5m")
+    ('5s', '1.5m')
     """
-    if given is not None and (":" not in given or Path(given).is_file()):
-        return read_space(given), None
-    if given is not None:
-        return _space_at(given, folder), given
+    return f"{seconds.strip()}s" if re.fullmatch(r"\s*\d+(\.\d+)?\s*", seconds) else seconds
+
+
+@dataclass(frozen=True)
+class FoundSpace:
+    """A space, its address if it comes from a script, and the configuration of its defaults if it has some."""
+
+    space: Space
+    address: str | None = None
+    default: Config | None = None
+
+
+def find_space(given: str | SpaceInFile | None, objective: str | None, folder: str) -> FoundSpace:
+    """The space that a user names: a TOML file, what was read from one, or an address, script.py:name. Without it, the
+    space is `space` in the objective's script."""
+    if given is None:
+        return _space_beside(objective, folder)
+    if isinstance(given, str):
+        if is_address(given):
+            return FoundSpace(_space_at(given, folder), given)
+        given = space_in(TomlFile.read(given, InvalidSpace))
+    return FoundSpace(given.space, None, given.default)
+
+
+def is_address(space: str) -> bool:
+    """Whether a space is named by its script, not by a file."""
+    return ":" in space and not Path(space).is_file()
+
+
+def _space_beside(objective: str | None, folder: str) -> FoundSpace:
+    """The space in the script of an objective."""
     if objective is None:
         raise InvalidArgument("--space is missing: expected a TOML file, or script.py:name")
     script = split_address(objective)[0]
+    address = f"{script}:space"
     try:
-        return _space_at(f"{script}:space", folder), f"{script}:space"
+        return FoundSpace(_space_at(address, folder), address)
     except NotDefined as error:
         raise InvalidArgument(f"--space is missing, and {script} does not define 'space' either") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 import traceback
@@ -15,6 +17,7 @@ import click
 from farthing import errors
 from farthing.cli import streams
 from farthing.cli.process_start import process_start
+from farthing.cli.words import in_options
 
 FAILURE, USAGE, NO_VALUE = 1, 2, 3
 INTERRUPTED = 128 + 2  # as shells report a process that SIGINT ended
@@ -23,6 +26,7 @@ STATUS_OF = {  # the first that fits
     errors.StudyMismatch: USAGE,
     errors.StorageError: FAILURE,
     errors.MeterUnavailable: FAILURE,
+    errors.EveryTrialFailed: NO_VALUE,
     ValueError: USAGE,  # every kind of invalid argument
 }
 EXIT_CODES = """\b
@@ -30,7 +34,7 @@ Exit status:
   0    success
   1    something failed: a file cannot be read or written, or an unexpected error
   2    invalid command line, space file or script; or `resume` needs --yes
-  3    no trial has succeeded
+  3    no trial has succeeded, or the first ones all failed (--max-failures)
   129  ended by SIGHUP, as when a terminal is closed; continue with `farthing resume`
   130  interrupted by Ctrl-C; continue with `farthing resume`
   143  ended by SIGTERM; continue with `farthing resume`"""
@@ -59,7 +63,17 @@ def call(group: click.Group, arguments: Sequence[str] | None, imported: float | 
     unwritten = streams.flush_streams()
     if unwritten is not None and not isinstance(unwritten, BrokenPipeError):
         streams.say(f"farthing: error: standard output: {unwritten.strerror}")
+    if status == INTERRUPTED and arguments is None:
+        _end_by_sigint()
     return status or (FAILURE if unwritten is not None else 0)
+
+
+def _end_by_sigint() -> None:
+    """End as Ctrl-C ends any program: by the signal. A shell goes on with its loop or script after a program that only
+    returns 130, because that program has dealt with the signal in its own way."""
+    if os.name == "posix":
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def _status_of(group: click.Group, options: GlobalOptions) -> int:
@@ -80,7 +94,7 @@ def _status_of(group: click.Group, options: GlobalOptions) -> int:
         return FAILURE
     except errors.FarthingError as error:
         status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), FAILURE)
-        return _fail(str(error), status, options)
+        return _fail(in_options(str(error)), status, options)
     except (ImportError, OSError) as error:
         return _fail(str(error), FAILURE, options)
     except Exception as error:
@@ -95,4 +109,4 @@ def _fail(message: str, status: int, options: GlobalOptions) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    streams.warn(str(message))
+    streams.warn(in_options(str(message)))

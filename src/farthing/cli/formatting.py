@@ -19,6 +19,9 @@ from farthing.plain import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
+LAST_COLUMNS = ("ended_by", "reason", "error")  # after those of the user's: sentences, and whole tracebacks
+STEP_COLUMNS = ("number", "step", "value", "cost", "train_value")
+OF_THE_USER = ("config.", "attributes.")
 LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals
 # What makes a cell a formula, also after the characters that spreadsheets skip; the wide ones are full-width forms.
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
@@ -46,15 +49,30 @@ def _finite(thing: Any) -> Any:
 
 def trial_json(trial: Trial) -> dict[str, Any]:
     """A trial, for `farthing export`."""
-    row = trial.row
+    row = row_of(trial)
     return {
         **{name: row[name] for name in PLAIN_COLUMNS},
         "config": trial.config,
         "curve": list(trial.curve.values),
         "attributes": dict(trial.attributes),
-        "error": trial.error,
-        "reason": trial.reason,
+        **{name: row[name] for name in row if name not in PLAIN_COLUMNS and not name.startswith(OF_THE_USER)},
     }
+
+
+def row_of(trial: Trial) -> dict[str, Any]:
+    """A trial as a row of a table, with the reason of its proposal and what ended it."""
+    return {**trial.row, "reason": trial.reason, "ended_by": trial.ended_by}
+
+
+def step_rows(trials: Iterable[Trial]) -> list[dict[str, Any]]:
+    """The training curves: a row per step."""
+    return [
+        {"number": trial.number, "step": step, "value": value, "cost": cost, "train_value": train_value}
+        for trial in trials
+        for step, (value, cost, train_value) in enumerate(
+            zip(trial.curve.values, trial.curve.costs, trial.curve.train_values, strict=True), 1
+        )
+    ]
 
 
 def best_json(trial: Trial) -> dict[str, Any]:
@@ -86,9 +104,18 @@ def counts(trials: Iterable[Trial]) -> dict[str, int]:
     return {status.value: found.count(status) for status in Status if status in found}
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "step"), counted(2, "step")
+    ('1 step', '2 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def best_text(trial: Trial, unit: str) -> str:
     """The best trial: its value and cost on one line, then its configuration."""
-    steps = f", {len(trial.curve)} steps" if len(trial.curve) else ""
+    steps = f", {counted(len(trial.curve), 'step')}" if len(trial.curve) else ""
     cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
     lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
     shown = [(on_one_line(name), on_one_line(cell(value))) for name, value in trial.config.items()]
@@ -101,6 +128,36 @@ def counts_text(trials: Sequence[Trial]) -> str:
     """The number of trials, in all and by status."""
     found = ", ".join(f"{count} {status}" for status, count in counts(trials).items())
     return f"trials      {len(trials)}{f': {found}' if found else ''}"
+
+
+def last_error(trials: Sequence[Trial]) -> Trial | None:
+    """The last trial that failed or was killed, None if there is none."""
+    return next((trial for trial in reversed(trials) if trial.unsuccessful and trial.error), None)
+
+
+def last_line(trial: Trial) -> str:
+    """The error of a trial on one line: the last of a traceback, which says what was raised."""
+    return on_one_line((trial.error or "").strip().splitlines()[-1])
+
+
+def last_error_text(trials: Sequence[Trial]) -> str:
+    """The last error and its trial; empty if no trial has failed."""
+    last = last_error(trials)
+    return "" if last is None else f"last error  trial {last.number}: {last_line(last)}"
+
+
+def last_error_json(trials: Sequence[Trial]) -> dict[str, Any] | None:
+    last = last_error(trials)
+    return None if last is None else {"trial": last.number, "status": last.status.value, "error": last.error}
+
+
+def why_ended(ledger: Ledger, best: float | None, stop_at: float | None, maximize: bool) -> str:
+    """Why a study has ended, as far as its file shows it; empty if it goes on."""
+    if unit := ledger.reached:
+        return f"the budget of {amount_text(unit, ledger.budget.limits[unit])} is spent"
+    if best is None or stop_at is None or (best < stop_at if maximize else best > stop_at):
+        return ""
+    return f"the value {best:.6g} is as good as asked for (stop at {stop_at:g})"
 
 
 def config_text(config: Mapping[str, Any], longest: int = LONGEST) -> str:
@@ -148,10 +205,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def as_csv(trials: Sequence[Trial], names: Sequence[str], *, one_line: bool = False) -> str:
     """One row per trial, one column per parameter and attribute; for a terminal, each on one line."""
-    rows = [trial.row for trial in trials]
+    rows = [row_of(trial) for trial in trials]
     found = dict.fromkeys(column for row in rows for column in row)
     first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])
-    columns = [*first, *(column for column in found if column not in first and column != "error"), "error"]
+    last = dict.fromkeys(LAST_COLUMNS)
+    columns = [*first, *(column for column in found if column not in first | last), *last]
+    return csv_text(columns, rows, one_line=one_line)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, one_line: bool = False) -> str:
+    """A table with a header."""
     safe = on_one_line if one_line else on_lines
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

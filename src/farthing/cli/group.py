@@ -25,12 +25,14 @@ STUDY = click.argument("study", metavar="STUDY", type=click.Path(dir_okay=False)
 
 
 @click.group(
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_CODES + '\n\nShell completion: eval "$(_FARTHING_COMPLETE=bash_source farthing)"; also zsh and fish.',
 )
 @click.version_option(farthing.__version__, prog_name="farthing", message="%(prog)s %(version)s")
 @DEBUG
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """Find the best hyperparameters a budget can buy.
 
     \b
@@ -40,3 +42,5 @@ def group() -> None:
     farthing best s.db --json
     farthing resume s.db --budget 20m
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -9,7 +9,7 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
-from farthing.cli.formatting import config_text, table
+from farthing.cli.formatting import config_text, counted, table
 from farthing.policies import policy_from_json
 from farthing.policies.pareto import front_of
 from farthing.record.reader import StudyFile
@@ -61,4 +61,4 @@ def front_text(study: StudyFile, trial: int | None, most: int) -> str:
         alphas = (
             f"EI / cost^alpha leads to the pick of CEI for alpha from {front.alphas[0]:.3g} to {front.alphas[1]:.3g}"
         )
-    return f"{len(shown)} points of the front{of}\n{points}\n\n{picks}\n\n{alphas}"
+    return f"{counted(len(shown), 'point')} of the front{of}\n{points}\n\n{picks}\n\n{alphas}"

@@ -16,10 +16,14 @@ from typing import Any
 
 from farthing.cli.command_template import CommandTemplate, as_text
 from farthing.cli.program_output import ProgramFailed, quoted, read_result, read_step
-from farthing.cli.program_process import ProgramProcess
+from farthing.cli.program_process import Arrival, ProgramProcess
+from farthing.cli.streams import warn
 from farthing.run_context import Run, current_run
 from farthing.runner.process_tree import adopt_orphans
 
+UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # for Python programs that print steps, unless the user has set it
+BUFFERED_SECONDS = 1.0  # of silence before many steps at once: with less, little training can be spared
+ENDING_SECONDS = 0.5  # from the last flush to the end of a program; Python takes some hundredths, large ones longer
 CLOSING_SECONDS = 1.0  # for a program to end after SIGTERM: cleaning up takes less
 SAVING_SECONDS = 4.0  # the same, if it may write a checkpoint first
 
@@ -94,12 +98,34 @@ class Program:
                         f"expected the line of step {expected}, got that of step {step}; steps count from 1"
                     )
                 expected += 1
+                self._warn_if_buffered(program)
                 program.suspend()
                 yield report
         program.require_success()
         if expected == run.step + 1:
             seen = f"its last line is {quoted(last.decode(errors='replace').strip())}" if last else "it printed nothing"
             raise ProgramFailed(f"the program printed no line such as '{expected} 0.5', a step and its value; {seen}")
+
+    def _warn_if_buffered(self, program: ProgramProcess) -> None:
+        """Say once in a run that steps come all at once, after they were trained: then none can be spared."""
+        arrived, program.arrived = program.arrived, Arrival()
+        count = sum(read_step(line.decode(errors="replace").strip()) is not None for line in arrived.lines)
+        if count < 2 or arrived.silence < BUFFERED_SECONDS:
+            return
+        if (arrived.is_block or program.ends_within(ENDING_SECONDS)) and self._is_first("buffered"):
+            warn(
+                f"the program trained for {arrived.silence:.1f}s and then printed {count} steps at once: its output is "
+                "buffered, so it cannot be paused or stopped in between. Flush each line (in Python print(..., "
+                "flush=True), in C fflush(stdout)), or start the program with: stdbuf -oL"
+            )
+
+    def _is_first(self, what: str) -> bool:
+        """Whether this is the first time in this run, over all workers."""
+        try:
+            Path(self.results, what).touch(exist_ok=False)
+        except OSError:
+            return False
+        return True
 
     def _result_file(self, run: Run) -> Path:
         return Path(self.results) / f"trial-{run.trial}.json"
@@ -112,7 +138,8 @@ class Program:
             **{name: as_text(value) for name, value in config.items()},
             **{f"farthing.{name}": value for name, value in facts.items()},
         }
-        return ProgramProcess(self.template.filled(values), {**os.environ, **environment}, self.patience, self.show)
+        inherited = {**(UNBUFFERED if self.iterative else {}), **os.environ}
+        return ProgramProcess(self.template.filled(values), {**inherited, **environment}, self.patience, self.show)
 
     def _facts(self, config: dict[str, Any], run: Run) -> dict[str, str]:
         """What a program is told, by placeholder and, in capitals, in its environment."""

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from select import select
 from typing import Self
 
@@ -21,6 +22,7 @@ from farthing.cli.program_output import ProgramFailed, quoted
 from farthing.runner.process_tree import open_pidfd, signal_name
 
 CHUNK = 1 << 16  # bytes read at once: what a pipe of Linux holds
+BLOCK = 1 << 12  # bytes: buffers have this size or a multiple of it
 LONGEST = 1 << 20  # bytes of a line that are kept: more than any result, and gigantic output does not fill the memory
 TAIL, TAIL_LINES = 1 << 13, 20  # bytes and lines of standard error that are kept: about a screen, for the error message
 KILLED_SECONDS = 0.1  # to end after SIGTERM, if the evaluation is being killed: whoever kills it is waiting
@@ -29,12 +31,31 @@ FIRST_AGAIN, LONGEST_AGAIN = 0.01, 1.0
 POLL = 0.05  # seconds between two looks, on systems without open_pidfd
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """Lines that arrived together.
+
+    silence   seconds for which the program ran before and printed nothing
+    is_block  whether they look like a whole buffer: C libraries and Python fill one if output goes into a pipe
+    """
+
+    lines: tuple[bytes, ...] = ()
+    silence: float = 0.0
+    is_block: bool = False
+
+
+def _is_block(printed: bytes) -> bool:
+    return len(printed) % BLOCK == 0 and not printed.endswith(b"\n")
+
+
 class ProgramProcess:
     """A program that is running."""
 
     def __init__(self, arguments: list[str], environment: Mapping[str, str], patience: float, show: bool) -> None:
         self._patience, self._show, self._errors = patience, show, b""
         self._suspended, self._again = False, math.inf
+        self._ahead, self._since = b"", time.monotonic()  # output that was read too soon; how long nothing has come
+        self.arrived = Arrival()
         try:
             self._popen = subprocess.Popen(
                 arguments, env=environment, process_group=0,
@@ -63,9 +84,13 @@ class ProgramProcess:
         while True:
             ended = self._has_ended()  # asked before reading: all it wrote can then be read
             printed, errors = self._read_pipes()
+            printed, self._ahead = self._ahead + printed, b""
             if printed:
                 *whole, arriving = (arriving + printed).split(b"\n")
                 arriving = arriving[-LONGEST:]
+                now = time.monotonic()
+                self.arrived = Arrival(tuple(whole), now - self._since, _is_block(printed))
+                self._since = now
                 yield from whole
             elif not errors and ended:
                 break
@@ -74,6 +99,17 @@ class ProgramProcess:
                 self._wait(math.inf)
         if arriving:
             yield arriving
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it ends so soon, and prints nothing more."""
+        deadline = time.monotonic() + seconds
+        while not self._has_ended():
+            self._ahead += self._read_pipes()[0]
+            left = deadline - time.monotonic()
+            if self._ahead or left <= 0.0:
+                return False
+            self._wait(left)
+        return True
 
     def _read_pipes(self) -> tuple[bytes, bytes]:
         """Read what has arrived on standard output and standard error."""
@@ -119,6 +155,7 @@ class ProgramProcess:
         if self._suspended:
             self._signal(signal.SIGCONT)
             self._suspended, self._again = False, FIRST_AGAIN
+            self._since = time.monotonic()
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -154,5 +191,5 @@ class ProgramProcess:
         tail = self._errors.decode(errors="replace").strip().splitlines()[-TAIL_LINES:]
         if not tail:
             raise ProgramFailed(f"the program {how} and wrote nothing to standard error")
-        said = "\n".join(tail)
-        raise ProgramFailed(f"the end of its standard error:\n{said}\nthe program {how}: {quoted(tail[-1].strip())}")
+        said = "" if len(tail) == 1 else "the end of its standard error:\n" + "\n".join(tail) + "\n"
+        raise ProgramFailed(f"{said}the program {how}: {quoted(tail[-1].strip())}")

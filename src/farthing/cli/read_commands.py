@@ -46,6 +46,8 @@ def status(study: str, as_json: bool) -> None:
         found = {
             "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
             "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
+            "last_error": formatting.last_error_json(stored.trials),
+            "ended": formatting.why_ended(stored.ledger, stored.best_value, settings.stop_at, settings.maximize),
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
             "run": stored.notes.get(run_note.NAME),
         }  # fmt: skip
@@ -57,6 +59,10 @@ def status(study: str, as_json: bool) -> None:
     _echo_line(f"search      {aim}, policy {settings.policy.get('name')}, seed {settings.seed}")
     show(formatting.best_text(best, stored.ledger.unit) if best else "best        none yet")
     show(formatting.counts_text(stored.trials))
+    if error := formatting.last_error_text(stored.trials):
+        _echo_line(error)
+    if ended := formatting.why_ended(stored.ledger, stored.best_value, settings.stop_at, settings.maximize):
+        _echo_line(f"ended       {ended}")
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""
@@ -103,15 +109,33 @@ def best(study: str, as_json: bool) -> None:
 
 @group.command()
 @STUDY
-@click.option("--csv", "csv_file", metavar="[FILE]", is_flag=False, flag_value="-", help="Write CSV (the default).")
-@click.option("--json", "json_file", metavar="[FILE]", is_flag=False, flag_value="-", help="Write JSON.")
+@click.option(
+    "--csv",
+    "csv_file",
+    metavar="[FILE]",
+    type=click.Path(dir_okay=False),
+    is_flag=False,
+    flag_value="-",
+    help="Write CSV (the default).",
+)
+@click.option(
+    "--json",
+    "json_file",
+    metavar="[FILE]",
+    type=click.Path(dir_okay=False),
+    is_flag=False,
+    flag_value="-",
+    help="Write JSON.",
+)
+@click.option("--curves", is_flag=True, help="One row per step of the training curves instead.")
 @DEBUG
-def export(study: str, csv_file: str | None, json_file: str | None) -> None:
+def export(study: str, csv_file: str | None, json_file: str | None, curves: bool) -> None:
     """Export all trials, one row each, to a file or to standard output.
 
     \b
     farthing export s.db --csv trials.csv
     farthing export s.db --json
+    farthing export s.db --curves --csv curves.csv
     """
     from farthing.cli import formatting
 
@@ -119,19 +143,25 @@ def export(study: str, csv_file: str | None, json_file: str | None) -> None:
         if file not in (None, "-") and os.path.realpath(str(file)) == os.path.realpath(study):
             raise InvalidArgument(f"{file}: is the study itself; expected another file to write to")
     stored = _read(study)
+    steps = formatting.step_rows(stored.trials) if curves else []
     if json_file is not None:
-        text = formatting.as_json([formatting.trial_json(trial) for trial in stored.trials])
-        if json_file == "-":
-            show(json_for(sys.stdout, text))
-        else:
-            write_whole(json_file, f"{text}\n")
+        text = formatting.as_json(steps if curves else [formatting.trial_json(trial) for trial in stored.trials])
+        _write(json_file, json_for(sys.stdout, text) if json_file == "-" else text)
     if csv_file is not None or json_file is None:
-        to_terminal = csv_file in (None, "-") and sys.stdout.isatty()
-        table = formatting.as_csv(stored.trials, stored.record.space.names, one_line=to_terminal)
-        if csv_file in (None, "-"):
-            show(table.removesuffix("\n"))
+        one_line = csv_file in (None, "-") and sys.stdout.isatty()
+        if curves:
+            table = formatting.csv_text(formatting.STEP_COLUMNS, steps, one_line=one_line)
         else:
-            write_whole(csv_file, table)
+            table = formatting.as_csv(stored.trials, stored.record.space.names, one_line=one_line)
+        _write(csv_file, table.removesuffix("\n"))
+
+
+def _write(file: str | None, text: str) -> None:
+    """Write lines to a file, or to standard output."""
+    if file in (None, "-"):
+        show(text)
+    else:
+        write_whole(str(file), f"{text}\n")
 
 
 @group.command()

@@ -13,14 +13,31 @@ from farthing.cli.arguments import find_space
 from farthing.cli.consent import Permission, Wanted, require_consent
 from farthing.cli.run_mark import is_marked
 from farthing.cli.run_note import RunNote
-from farthing.cli.running import Display, folder_from, leave_note, objective_of, run_study, settings_of
+from farthing.cli.running import (
+    Display,
+    Ran,
+    check_run,
+    folder_from,
+    leave_note,
+    objective_of,
+    require_unspent,
+    run_study,
+    settings_of,
+)  # fmt: skip
 from farthing.errors import InvalidArgument, InvalidSpace, StorageError
 from farthing.record.reader import StudyFile, read_study
 from farthing.runner.clock import counted_from
 from farthing.space import Space
 from farthing.study import Study
 
-OBJECTIVE_FIELDS = ("objective", "command", "iterative", "pause", "folder")  # another objective replaces them all
+OBJECTIVE_FIELDS = (
+    "objective",
+    "command",
+    "iterative",
+    "pause",
+    "folder",
+    "isolate",
+)  # another objective replaces them all
 
 
 @dataclass(frozen=True)
@@ -33,7 +50,7 @@ class Plan:
     asked: float = 0.0  # seconds that the user took to allow it
 
 
-def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display, may: Permission) -> Study:
+def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display, may: Permission) -> Ran:
     """Continue the study of a file as it was run before, except for the options given."""
     path = os.path.realpath(storage)
     stored = read_study(path)
@@ -43,18 +60,22 @@ def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], displa
         return _continue(path, storage, budget, stored, plan, display)
 
 
-def _continue(path: str, name: str, budget: Budget | None, stored: StudyFile, plan: Plan, display: Display) -> Study:
-    space = find_space(plan.note.space, plan.note.objective, os.getcwd())[0] if plan.load_space else None
-    study = Study.resume(path, budget=budget, space=space)
-    try:
-        if study.notes != stored.notes or settings_of(study) != stored.record.settings:
-            raise StorageError(f"{name}: was changed while it was being opened")
-        with objective_of(plan.note, study.space, os.getcwd(), display) as objective:
-            leave_note(study, plan.note)
-            return run_study(study, plan.note, objective, display)
-    except BaseException:
-        study.close()
-        raise
+def _continue(path: str, name: str, budget: Budget | None, stored: StudyFile, plan: Plan, display: Display) -> Ran:
+    note, described = plan.note, stored.record.settings.space
+    check_run(note, budget or stored.ledger.budget)
+    if budget is not None:
+        require_unspent(stored.ledger, budget, name)
+    space = Space.from_json(described) if not plan.load_space else find_space(note.space, None, os.getcwd()).space
+    with objective_of(note, space, os.getcwd(), display) as objective:
+        study = Study.resume(path, budget=budget, space=space)
+        try:
+            if study.notes != stored.notes or settings_of(study) != stored.record.settings:
+                raise StorageError(f"{name}: was changed while it was being opened")
+            leave_note(study, note)
+            return run_study(study, note, objective, display)
+        except BaseException:
+            study.close()
+            raise
 
 
 def _plan(stored: StudyFile, path: str, name: str, given: Mapping[str, Any], may: Permission) -> Plan:

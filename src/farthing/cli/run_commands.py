@@ -3,34 +3,65 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import chdir
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from farthing import errors
-from farthing.cli.exit_status import EXIT_CODES, FAILURE, INTERRUPTED, GlobalOptions
+from farthing.cli.config_file import from_file, load_config
+from farthing.cli.exit_status import EXIT_CODES, GlobalOptions
 from farthing.cli.group import DEBUG, JSON, STUDY, F, group
-from farthing.cli.run_note import PAUSES
-from farthing.cli.streams import json_for, result_stream, say
-from farthing.escaping import on_lines
+from farthing.cli.run_note import ISOLATES, METERS, NO_LIMIT, PAUSES
+from farthing.cli.streams import result_stream
 
 if TYPE_CHECKING:
-    from farthing.study import Study
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # which is generic only in newer versions of click
 
 # Listed here, so that --help need not import the policies.
 POLICIES = ("auto", "bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "sobol", "random")
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Do not show progress on standard error.")
 
 
+class FileOrText(ParamType):
+    """Text that often names a file: shells complete it as one. What a config file holds instead stays as it is."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+class MaxFailures(ParamType):
+    """A number from 1, or `none`."""
+
+    name = "max_failures"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value).lower()
+        if text != NO_LIMIT and not (text.isascii() and text.isdigit() and int(text) > 0):
+            self.fail(f"expected a whole number of at least 1, or {NO_LIMIT}, got {value!r}", param, ctx)
+        return text
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(NO_LIMIT)] if NO_LIMIT.startswith(incomplete) else []
+
+
 def _run_options(command: F) -> F:
     """The options that `run` and `resume` share."""
     for option in reversed(
         [
-            click.option("--command", metavar="TEXT", help="A program and its arguments, with {placeholders}."),
+            click.option(
+                "--command", metavar="TEXT", type=FileOrText(),
+                help="A program and its arguments, with {placeholders}.",
+            ),
             click.option("--iterative", is_flag=True, default=None, help="The program prints 'step value' per step."),
             click.option(
                 "--pause", type=click.Choice(PAUSES),
@@ -38,8 +69,21 @@ def _run_options(command: F) -> F:
                 "  [default: stop]",
             ),
             click.option("--workers", type=click.IntRange(1), help="Number of parallel evaluations.  [default: 1]"),
-            click.option("--trial-seconds", metavar="TIME", help="Kill a trial that takes longer, such as 5m."),
+            click.option(
+                "--isolate", type=click.Choice(ISOLATES),
+                help="Evaluate a Python function in worker processes, in this one, or in workers that are started "
+                "anew and never forked.  [default: yes if time, money or memory is limited]",
+            ),
+            click.option("--trial-seconds", metavar="TIME", help="Kill a trial that takes longer: 30, 5m, 1h."),
             click.option("--trial-memory", metavar="SIZE", help="Kill a trial that uses more memory, such as 4GB."),
+            click.option(
+                "--max-failures", metavar="N|none", type=MaxFailures(),
+                help="Stop if the first N trials all fail with the same type of error.  [default: 5]",
+            ),
+            click.option(
+                "--meter", type=click.Choice(METERS),
+                help="Measure cost by CPU time (for compute_seconds) or energy (for joules).  [default: the clock]",
+            ),
             QUIET,
             click.option("--show-output", is_flag=True, help="Show the output of programs on standard error."),
             JSON,
@@ -48,10 +92,6 @@ def _run_options(command: F) -> F:
     ):  # fmt: skip
         command = option(command)
     return command
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, float | str] | None:
@@ -68,8 +108,21 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
 
 
 @group.command(epilog=EXIT_CODES)
-@click.argument("objective", required=False)
-@click.option("--space", metavar="FILE", help="A TOML file, or script.py:name.  [default: `space` in the script]")
+@click.argument("objective", required=False, type=FileOrText())
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    is_eager=True,
+    callback=load_config,
+    help="A TOML file with any of these options as keys; it runs what it says in its own folder.",
+)
+@click.option(
+    "--space",
+    metavar="FILE",
+    type=FileOrText(),
+    help="A TOML file, or script.py:name.  [default: `space` in the script]",
+)
 @click.option(
     "--budget",
     metavar="TEXT",
@@ -77,9 +130,18 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     help="10m, 1h30m, $5, '100 evaluations' or cost=300; several separated by commas.",
 )
 @click.option("--storage", metavar="FILE", type=click.Path(dir_okay=False), help="Store the study in this file.")
+@click.option(
+    "--start",
+    metavar="FILE|NAME=VALUE,...",
+    type=FileOrText(),
+    multiple=True,
+    help="Try this configuration first: lr=0.1,depth=3, or a JSON or TOML file. May be given several times.",
+)
 @click.option("--policy", type=click.Choice(POLICIES), default="auto", show_default=True, help="The search method.")
 @click.option("--seed", type=click.IntRange(0), help="Make proposals reproducible.")
-@click.option("--maximize", is_flag=True, help="Search for the largest value instead of the smallest.")
+@click.option(
+    "--maximize/--minimize", default=False, help="Search for the largest value, or the smallest.  [default: minimize]"
+)
 @click.option("--max-steps", type=click.IntRange(1), help="The number of steps of a complete training.")
 @click.option("--stop-at", type=float, metavar="VALUE", help="End the search once a value is this good.")
 @click.option(
@@ -91,11 +153,7 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
 )
 @_run_options
 @click.pass_obj
-def run(
-    options: GlobalOptions, /, objective: str | None, space: str | None, budget: str, storage: str | None,
-    max_steps: int | None, policy: str, seed: int | None, maximize: bool, stop_at: float | None, task: Any,
-    quiet: bool, show_output: bool, as_json: bool, **how: Any,
-) -> int:  # fmt: skip
+def run(options: GlobalOptions, /, as_json: bool, **given: Any) -> int:
     """Tune a Python function, or a program in any language.
 
     OBJECTIVE is script.py:name or package.module:name: a function of a configuration. It returns a value to minimise,
@@ -110,28 +168,30 @@ def run(
 
     \b
     farthing run train.py:objective --space space.toml --budget 10m --storage s.db
+    farthing run train.py:objective --space space.toml --budget 10m --start lr=0.1,depth=3
     farthing run --command "./train.sh {lr}" --space space.toml --budget "10m, 50 evaluations"
     farthing run --command "./train.sh {lr}" --iterative --max-steps 30 --space space.toml --budget 5m
+    farthing run --config farthing.toml --workers 4
     """
-    from farthing.cli.arguments import find_space, parse_budget
-    from farthing.cli.run_note import RunNote
-    from farthing.cli.running import Display, begin
-    from farthing.runner.clock import counted_from
+    filed = from_file(click.get_current_context())
+    with result_stream() as out:
+        from farthing.cli.ending import show_end
+        from farthing.cli.request import request_of
+        from farthing.cli.running import begin
+        from farthing.runner.clock import counted_from
 
-    note = RunNote(**_given(objective=objective, steps=max_steps, **how))
-    with result_stream() as out, counted_from(options.began):
-        found, address = find_space(space, note.objective, os.getcwd())
-        study = begin(
-            replace(note, space=address), found, parse_budget(budget), storage, Display(quiet, show_output),
-            policy=policy, seed=seed, maximize=maximize, stop_at=stop_at, task=task,
-        )  # fmt: skip
-        return _show_end(study, storage, as_json, out)
+        with counted_from(options.began):
+            request = request_of(given, filed)
+            with chdir(request.place):
+                return show_end(begin(request), request.named, as_json, out)
 
 
 @group.command(epilog=EXIT_CODES)
 @STUDY
 @click.option("--budget", metavar="TEXT", help="The new budget: a total, not an addition.")
-@click.option("--objective", metavar="ADDRESS", help="script.py:name, to replace what was run before.")
+@click.option(
+    "--objective", metavar="ADDRESS", type=FileOrText(), help="script.py:name, to replace what was run before."
+)
 @click.option("--yes", is_flag=True, help="Run what the file says, even if you have not run it here before.")
 @click.option("--outside", is_flag=True, help="Allow code and folders outside of the current folder.")
 @_run_options
@@ -154,57 +214,16 @@ def resume(
     """
     from farthing.cli.arguments import parse_budget
     from farthing.cli.consent import Permission
+    from farthing.cli.ending import show_end
+    from farthing.cli.request import note_options
     from farthing.cli.resuming import resume as continued
     from farthing.cli.running import Display
 
     with result_stream() as out:
         total = None if budget is None else parse_budget(budget)
         may = Permission(yes, outside, options.arguments, options.began)
-        found = continued(study, total, _given(**given), Display(quiet, show_output), may)
-        return _show_end(found, study, as_json, out)
-
-
-def _show_end(study: Study, storage: str | None, as_json: bool, out: TextIO) -> int:
-    """Write what a run found and how it ended; the exit status."""
-    from farthing.cli import formatting
-    from farthing.cli.running import best_of
-
-    trials, best, ledger = study.trials, best_of(study), study.ledger
-    why = (
-        "interrupted" if study.interrupted else str(study.ended or "there is nothing more to propose").partition(";")[0]
-    )
-    study.close()
-    if as_json:
-        found = {
-            "ended": why, "best": best and formatting.best_json(best), "trials": formatting.counts(trials),
-            "ledger": formatting.ledger_json(ledger), "storage": storage,
-        }  # fmt: skip
-        text = json_for(out, formatting.as_json(found))
-    else:
-        text = formatting.best_text(best, ledger.unit) if best is not None else formatting.NO_BEST
-        text += f"\n{formatting.counts_text(trials)}\n{ledger}"
-    written = _write_result(text, storage, out)
-    if study.interrupted:
-        if storage is not None:
-            say(f"farthing: interrupted; to continue: farthing resume {shlex.quote(storage)}")
-        return INTERRUPTED
-    if best is None:
-        errors_seen = [trial.error for trial in trials if trial.error]
-        last = f"; the last error: {errors_seen[-1].strip().splitlines()[-1]}" if errors_seen else ""
-        raise errors.NoTrial(f"no trial has succeeded{last}")
-    return 0 if written else FAILURE
-
-
-def _write_result(text: str, storage: str | None, out: TextIO) -> bool:
-    """Write the result of a run, which is stored already: a standard output that cannot take it loses nothing else."""
-    try:
-        out.write(f"{on_lines(text)}\n")
-        out.flush()
-    except OSError as error:
-        kept = "" if storage is None else f"; the study is stored: farthing best {shlex.quote(storage)}"
-        say(f"farthing: error: the result cannot be written to standard output: {error.strerror}{kept}")
-        return False
-    return True
+        ran = continued(study, total, note_options(given), Display(quiet, show_output), may)
+        return show_end(ran, study, as_json, out)
 
 
 @group.command(epilog=EXIT_CODES)
@@ -223,16 +242,17 @@ def demo(budget: str, storage: str, quiet: bool) -> int:
     from importlib.util import find_spec
 
     from farthing.cli.arguments import find_space, parse_budget
+    from farthing.cli.ending import show_end
     from farthing.cli.run_note import RunNote
-    from farthing.cli.running import Display, begin
+    from farthing.cli.running import Display, Request, begin
 
     if find_spec("sklearn") is None:
         raise ImportError("the demo tunes a scikit-learn model: pip install 'farthing[demo]'")
     limits = parse_budget(budget)
     for name in (storage, f"{storage}-wal", f"{storage}-shm"):
         Path(name).unlink(missing_ok=True)
-    note = RunNote("farthing.problems.demo:objective", space="farthing.problems.demo:SPACE")
+    note = RunNote("farthing.problems.demo:objective")
     with result_stream() as out:
-        space, _ = find_space(note.space, note.objective, os.getcwd())
-        study = begin(note, space, limits, storage, Display(quiet), seed=0)
-        return _show_end(study, storage, False, out)
+        found = find_space("farthing.problems.demo:SPACE", note.objective, os.getcwd())
+        request = Request(note, found, limits, storage, display=Display(quiet), options={"seed": 0})
+        return show_end(begin(request), storage, False, out)

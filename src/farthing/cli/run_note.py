@@ -7,6 +7,7 @@ file: a folder that is moved with everything in it can still be resumed.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NoReturn
@@ -15,9 +16,13 @@ from farthing.errors import InvalidArgument, StudyMismatch
 
 NAME = "cli"  # of the note in a study's file
 PAUSES = ("stop", "checkpoint")
+METERS = ("cpu", "energy", "rapl", "nvidia")
+ISOLATES = ("yes", "no", "spawn")
+NO_LIMIT = "none"  # of failures
 KIND_NAMES = {str: "text", int: "a whole number of at least 1", bool: "true or false"}
 KIND_OF = {
     **dict.fromkeys(["objective", "command", "pause", "space", "folder", "trial_seconds", "trial_memory"], str),
+    **dict.fromkeys(["meter", "max_failures", "isolate"], str),
     **dict.fromkeys(["steps", "workers"], int),
     "iterative": bool,
 }  # fmt: skip
@@ -37,6 +42,9 @@ class RunNote:
     workers: int = 1
     trial_seconds: str | None = None
     trial_memory: str | None = None
+    meter: str | None = None
+    max_failures: str | None = None  # a number, or NO_LIMIT
+    isolate: str | None = None
 
     def __post_init__(self) -> None:
         if (self.objective is None) == (self.command is None):
@@ -45,8 +53,13 @@ class RunNote:
             raise InvalidArgument(
                 "--iterative and --pause are only for --command: a Python function that yields is iterative anyway"
             )
-        if self.pause not in PAUSES:
-            _refuse("pause", f"one of {', '.join(PAUSES)}", self.pause)
+        if self.command is not None and self.isolate is not None:
+            raise InvalidArgument("--isolate is only for Python functions: a program always runs in its own process")
+        for name, accepted in (("pause", PAUSES), ("meter", (None, *METERS)), ("isolate", (None, *ISOLATES))):
+            if getattr(self, name) not in accepted:
+                _refuse(name, f"one of {', '.join(filter(None, accepted))}", getattr(self, name))
+        if self.max_failures not in (None, NO_LIMIT) and not re.fullmatch("[1-9][0-9]{0,17}", str(self.max_failures)):
+            _refuse("max_failures", f"a whole number of at least 1, or {NO_LIMIT}", self.max_failures)
         if self.pause != "stop" and not self.iterative:
             raise InvalidArgument("--pause is only for --iterative: a program that prints one value cannot be paused")
 

@@ -1,32 +1,42 @@
-"""`farthing run`: prepare what is evaluated, leave a note of it in the study's file, and run the study."""
+"""`farthing run`: prepare what is evaluated, leave a note of it in the study's file, and run the study.
+
+Everything is checked before anything is stored: a call that is refused leaves a study's file as it was.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from farthing.budget import Budget
+from farthing.budget import Budget, Ledger, amount_text
 from farthing.checks import refuse
 from farthing.cli import run_note
+from farthing.cli.arguments import FoundSpace
 from farthing.cli.command_template import check_placeholders
 from farthing.cli.program import CLOSING_SECONDS, SAVING_SECONDS, Program
 from farthing.cli.run_mark import marked
 from farthing.cli.run_note import RunNote
 from farthing.cli.script import ScriptObjective
 from farthing.cli.streams import warn
-from farthing.errors import NoTrial
+from farthing.cli.words import in_options
+from farthing.errors import EveryTrialFailed, InvalidArgument, InvalidBudget
+from farthing.record.reader import StudyFile, read_study
 from farthing.record.study_events import Opened
-from farthing.runner.options import PAUSED_LIMIT
+from farthing.runner.meters import meters_for
+from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.runner.temporary import TemporaryFolder
 from farthing.space import Space
 from farthing.study import Study
-from farthing.trial import Trial
+from farthing.trial import Config
+
+METER_UNITS = {"cpu": "compute_seconds", **dict.fromkeys(["energy", "rapl", "nvidia"], "joules")}
+ISOLATE_OF = {None: None, "yes": True, "no": False, "spawn": "spawn"}  # the words of --isolate
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,82 @@ def _require_program(name: str | None) -> None:
     refuse("command", expected, name)
 
 
-def begin(note: RunNote, space: Space, budget: Budget, storage: str | None, display: Display, **options: Any) -> Study:
+@dataclass(frozen=True)
+class Request:
+    """All that a call of `farthing run` asks for.
+
+    storage  the study's file, as this process finds it
+    named    the same, as the user names it
+    place    the folder in which everything is run
+    start    configurations to try first
+    options  the other arguments of `Study`
+    """
+
+    note: RunNote
+    found: FoundSpace
+    budget: Budget
+    storage: str | None = None
+    named: str | None = None
+    place: str = ""
+    start: tuple[Config, ...] = ()
+    display: Display = Display()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def begin(request: Request) -> Ran:
     """Run a new study, or continue the one in the file if it is the same."""
+    note, found, storage = replace(request.note, space=request.found.address), request.found, request.storage
     max_steps = note.steps if note.command is None or note.iterative else None
-    with objective_of(note, space, os.getcwd(), display) as objective:
-        study = Study(space, budget, storage=storage, max_steps=max_steps, **options)
+    check_run(note, request.budget)
+    with objective_of(note, found.space, os.getcwd(), request.display) as objective:
+        before = _stored(storage)
         if storage is not None:
             note = replace(note, folder=folder_from(storage))
-            if run_note.NAME in study.notes:
-                note.require_same(RunNote.from_json(study.notes[run_note.NAME], storage), storage)
+        if before is not None and storage is not None:
+            if run_note.NAME in before.notes:
+                note.require_same(RunNote.from_json(before.notes[run_note.NAME], storage), storage)
+            require_unspent(before.ledger, request.budget, storage)
+        study = Study(
+            found.space, request.budget, storage=storage, max_steps=max_steps,
+            start=_start_of(request, is_new=before is None), **request.options,
+        )  # fmt: skip
+        if storage is not None:
             leave_note(study, note)
-        return run_study(study, note, objective, display)
+        return run_study(study, note, objective, request.display)
+
+
+def _stored(storage: str | None) -> StudyFile | None:
+    """The study that a file holds already."""
+    return read_study(storage) if storage is not None and Path(storage).is_file() and os.stat(storage).st_size else None
+
+
+def _start_of(request: Request, is_new: bool) -> tuple[Config, ...]:
+    """What is tried first: the user's own configurations, then the defaults. A study that exists has its own, and is
+    asked only about those that the user gives again."""
+    default = request.found.default
+    if default is None or not (is_new or request.start):
+        return request.start
+    return (*request.start, default)
+
+
+def check_run(note: RunNote, budget: Budget) -> None:
+    """Refuse options that a run would refuse, before anything is stored."""
+    RunOptions(**run_options(note))
+    unit = METER_UNITS.get(note.meter or "", budget.unit)
+    if note.meter is not None and unit not in budget.limits:
+        raise InvalidArgument(
+            f"--meter {note.meter} measures {unit}, which the budget ({budget}) does not limit; "
+            f"write --budget {unit}=600, or leave --meter out"
+        )
+    meters_for(budget, note.meter)
+
+
+def require_unspent(ledger: Ledger, budget: Budget, name: str) -> None:
+    """Refuse a new total of which nothing is left. The budget that a study has already may be spent."""
+    unit = replace(ledger, budget=budget).reached
+    if unit is not None and budget != ledger.budget:
+        limit, spent = (amount_text(unit, amount) for amount in (budget.limits[unit], ledger.total(unit)))
+        raise InvalidBudget(f"budget: expected more than the {spent} that {name} has used: it is a total, got {limit}")
 
 
 def folder_from(storage: str) -> str:
@@ -89,25 +164,44 @@ def settings_of(study: Study) -> Opened:
     return study._session.record.settings
 
 
-def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program, display: Display) -> Study:
+def run_options(note: RunNote) -> dict[str, Any]:
+    """The arguments of `Study.run`."""
+    options = {
+        "workers": note.workers,
+        "isolate": True if note.command is not None else ISOLATE_OF[note.isolate],
+        "trial_seconds": note.trial_seconds,
+        "trial_memory": note.trial_memory,
+        "paused_limit": 0 if note.pause == "checkpoint" else PAUSED_LIMIT,
+        "meter": note.meter,
+    }
+    if note.max_failures is not None:
+        options["max_failures"] = None if note.max_failures == run_note.NO_LIMIT else int(note.max_failures)
+    return options
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A study that was run, and the error that ended the run, if its trials did."""
+
+    study: Study
+    error: EveryTrialFailed | None = None
+
+
+def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program, display: Display) -> Ran:
     """Run the study, and pass on the runner's warnings."""
     warnings = RunnerWarnings()
     logger = logging.getLogger("farthing")
     logger.addHandler(warnings)
     try:
-        with suppress(KeyboardInterrupt):  # `study.interrupted` says it, and the exit status
-            study.run(
-                objective,
-                workers=note.workers,
-                isolate=True if note.command is not None else None,
-                trial_seconds=note.trial_seconds,
-                trial_memory=note.trial_memory,
-                paused_limit=0 if note.pause == "checkpoint" else PAUSED_LIMIT,
-                progress=False if display.quiet else None,
-            )
+        study.run(objective, progress=False if display.quiet else None, **run_options(note))
+    except EveryTrialFailed as error:
+        return Ran(study, error)
+    except KeyboardInterrupt:  # after Ctrl-C all is recorded, and shown as after any other run
+        if not study.interrupted:
+            raise
     finally:
         logger.removeHandler(warnings)
-    return study
+    return Ran(study)
 
 
 class RunnerWarnings(logging.Handler):
@@ -118,12 +212,4 @@ class RunnerWarnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if not getattr(record, "shown_anyway", False):
-            warn(record.getMessage())
-
-
-def best_of(study: Study) -> Trial | None:
-    """The best trial, None if none has succeeded."""
-    try:
-        return study.best
-    except NoTrial:
-        return None
+            warn(in_options(record.getMessage()))

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from farthing.checks import read_cost, read_value
 from farthing.errors import InvalidArgument, TrainingStopped
-from farthing.plain import cut_text, kept_attributes, shown
+from farthing.plain import cut_text, kept_attributes, shown, text_of
 from farthing.runner.interrupts import Terminated
 from farthing.runner.reports import YIELDS, Reports
 from farthing.trial import Config, Outcome, Status
@@ -125,8 +125,11 @@ def as_outcome(returned: Any) -> Outcome:
 
 
 def _error_text(error: BaseException) -> str:
-    """The traceback without our own frame; its last line is the error."""
-    frames = error.__traceback__.tb_next if error.__traceback__ else None
+    """The traceback without our own frame; its last line is the error. One that never has a traceback says all of it
+    in words (a program that failed, see cli/program_output.py)."""
+    if error.__traceback__ is None:
+        return text_of(error)
+    frames = error.__traceback__.tb_next
     try:
         text = "".join(traceback.format_exception(type(error), error, frames)).strip()
     except Exception:  # an exception of the user's own may raise others when it is looked at
