@@ -67,10 +67,9 @@ def search(estimator, distributions=C, **options):
 
 
 class TestEveryFitFails:
-    @pytest.mark.parametrize("budget", ["40 evaluations", "100s, 40 evaluations"])
-    def test_it_ends_after_five_candidates_with_their_error(self, tmp_path, budget):
+    def test_it_ends_after_five_candidates_with_their_error(self, tmp_path):
         with pytest.raises(ValueError, match=r"All the \d+ fits failed(.|\n)*no rows of the right kind") as caught:
-            search(Broken(notes=tmp_path / "fits"), budget=budget).fit(X, y)
+            search(Broken(notes=tmp_path / "fits")).fit(X, y)
         fits = len((tmp_path / "fits").read_text().split())
         assert fits == 10, "candidates after the first five were fitted"
         assert "All the 10 fits failed" in str(caught.value)
@@ -109,10 +108,9 @@ def test_a_budget_that_went_into_starting_processes_is_said_to_have_gone_there()
 
 
 CHILD = """
-import sys, time
+import sys
+sys.path[:0] = [".", ".."]
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.svm import SVC
 import farthing as ft
 from test_search_failures import Sleepy
 
@@ -151,7 +149,7 @@ class Sleepy(Broken):
 
 class TestCtrlC:
     @pytest.mark.parametrize(
-        ("seconds", "fits", "found"), [(3600, 7, "none False"), (0.3, 9, "results True")], ids=["nothing", "some"]
+        ("seconds", "fits", "found"), [(3600, 8, "none False"), (0.5, 10, "results True")], ids=["nothing", "some"]
     )
     def test_there_is_nothing_to_predict_with(self, tmp_path, seconds, fits, found):
         """Also not the model of an earlier fit; what was found is there."""

@@ -31,9 +31,12 @@ def scores(found):
 def test_metadata_routing_gives_the_same_scores_under_a_budget_of_time():
     def fitted(budget):
         with sklearn.config_context(enable_metadata_routing=True):
-            estimator = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+            model = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+            estimator = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
             scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-            found = search(estimator, {"C": loguniform(1e-3, 10)}, budget, scoring=scorer, cv=GroupKFold(2))
+            found = search(
+                estimator, {"logisticregression__C": loguniform(1e-3, 10)}, budget, scoring=scorer, cv=GroupKFold(2)
+            )
             try:
                 return found.fit(X, y, sample_weight=WEIGHTS, groups=GROUPS)
             except Exception as error:
