@@ -87,7 +87,8 @@ def require_search_space(given: Any) -> None:
 
 
 def _params_of(given: Mapping[str, Any]) -> dict[str, Parameter]:
-    return dict(Space.of({name: copy(param) for name, param in given.items()}).params) if given else {}
+    own = {name: copy(item) if isinstance(item, Parameter) else item for name, item in given.items()}
+    return dict(Space.of(own).params) if own else {}
 
 
 def _joined(dicts: Sequence[Mapping[str, Parameter]]) -> SearchSpace:
