@@ -234,7 +234,9 @@ class TestFailures:
         [
             ({"C": "abc"}, {}, InvalidSpace, "'C'"),
             ({}, {}, InvalidSpace, "at least one parameter"),
-            ([{"C": [1]}], {}, InvalidArgument, "param_distributions: expected a dict from names to parameters"),
+            ([{"C": [1]}, 3], {}, InvalidArgument, "param_distributions: expected a dict from names to parameters"),
+            ([], {}, InvalidArgument, "param_distributions: expected a dict from names to parameters"),
+            ([{}, {}], {}, InvalidSpace, "all dicts are empty"),
             ({"C": uniform(0, 1)}, {"budget": "soon"}, InvalidBudget, "soon"),
             ({"C": uniform(0, 1)}, {"budget": 5}, InvalidBudget, "text with a unit"),
             ({"C": uniform(0, 1)}, {"iterative": "maybe"}, InvalidArgument, "iterative: expected one of 'auto', True"),

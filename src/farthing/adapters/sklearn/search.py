@@ -6,8 +6,8 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from copy import copy
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from pathlib import Path
@@ -29,15 +29,19 @@ except ImportError as error:
     raise ImportError('FarthingSearchCV needs scikit-learn 1.7 or newer: pip install "farthing[sklearn]"') from error
 
 from farthing.adapters.sklearn.estimator_config import estimator_config
+from farthing.adapters.sklearn.failing import is_hopeless, nothing_fitted
 from farthing.adapters.sklearn.folds import CrossValidation, ScoringSetup, fingerprint, reraise
+from farthing.adapters.sklearn.objective import SearchObjective
 from farthing.adapters.sklearn.results import (
     candidates_of,
     columns,
     complete_scores,
+    fits_at_once,
     outputs,
     require_same_data,
     without_skipped,
 )
+from farthing.adapters.sklearn.search_space import SearchSpace, require_search_space, search_space
 from farthing.adapters.sklearn.skipping import Rival
 from farthing.adapters.sklearn.step_plan import StepPlan, step_plan
 from farthing.adapters.sklearn.step_training import StepTraining, train_in_steps
@@ -47,9 +51,13 @@ from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
 from farthing.runner.clock import counted_from
 from farthing.runner.limits import TrialLimits
-from farthing.space import Space
 from farthing.study import Study
-from farthing.trial import EndedBy, Status, Trial
+from farthing.trial import Status, Trial
+
+OF_A_FIT = (  # attributes that must not be left of an earlier fit when the next one fails
+    "cv_results_", "best_index_", "best_score_", "best_params_", "best_estimator_", "refit_time_", "scorer_",
+    "multimetric_", "feature_names_in_", "trials_", "ledger_",
+)  # fmt: skip
 
 
 class FarthingSearchCV(BaseSearchCV):
@@ -57,7 +65,8 @@ class FarthingSearchCV(BaseSearchCV):
 
     estimator            as in RandomizedSearchCV
     param_distributions  a dict from names to Farthing parameters, scipy.stats distributions (uniform, loguniform,
-                         randint) or lists; or a farthing.Space, which may have conditions
+                         randint) or lists; a list of such dicts, of which each candidate comes from one; or a
+                         farthing.Space, which may have conditions
     budget               "10m", "100 evaluations" or Budget(...): what the search may spend. The final fit of the best
                          parameters to all rows is not part of it; its time is in `refit_time_`
     policy               a name ("auto", "carbo", "ei", "random", ...) or a policy object
@@ -72,6 +81,8 @@ class FarthingSearchCV(BaseSearchCV):
     storage              a file that stores every event; a search with the same file continues where it ended
     start                parameters to evaluate first: a list of dicts, or "own" for the estimator's current ones
     trial_seconds, trial_memory    limits of one candidate, over all folds
+    max_failures         if so many candidates come first that fail on all folds with the same type of error, the search
+                         ends with a ValueError that quotes it; None: it goes on
 
     After `fit` it has all attributes of RandomizedSearchCV. `cv_results_` also has the columns cost, predicted_cost and
     budget_share, `ledger_` says what was spent, and `trials_` how each trial ended. See docs/sklearn.md.
@@ -98,6 +109,7 @@ class FarthingSearchCV(BaseSearchCV):
         iterative: Literal["auto"] | bool = "auto", max_steps: int | None = None, skip_folds: bool = False,
         storage: str | os.PathLike[str] | None = None, start: Sequence[dict[str, Any]] | Literal["own"] = "own",
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
+        max_failures: int | None = 5,
     ) -> None:  # fmt: skip
         super().__init__(
             estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
@@ -114,6 +126,7 @@ class FarthingSearchCV(BaseSearchCV):
         self.start = start
         self.trial_seconds = trial_seconds
         self.trial_memory = trial_memory
+        self.max_failures = max_failures
 
     def _validate_params(self) -> None:
         """Check all arguments; scikit-learn calls this at the beginning of `fit`."""
@@ -121,8 +134,7 @@ class FarthingSearchCV(BaseSearchCV):
             super()._validate_params()
         except InvalidParameterError as error:
             raise InvalidArgument(str(error)) from error
-        if not isinstance(self.param_distributions, Mapping | Space):
-            refuse("param_distributions", "a dict from names to parameters, or a Space", self.param_distributions)
+        require_search_space(self.param_distributions)
         Budget.of(self.budget)
         policy_of(self.policy)
         one_of("iterative", self.iterative, ("auto", True, False))
@@ -134,6 +146,7 @@ class FarthingSearchCV(BaseSearchCV):
         if not listed and not (isinstance(self.start, str) and self.start == "own"):
             refuse("start", "a list of dicts, or 'own'", self.start)
         TrialLimits.of(self.trial_seconds, self.trial_memory)
+        optional(whole_number, "max_failures", self.max_failures, least=1)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, **params: Any) -> FarthingSearchCV:
@@ -143,12 +156,14 @@ class FarthingSearchCV(BaseSearchCV):
         raises KeyboardInterrupt; `cv_results_` and `best_params_` then hold what was found so far.
         """
         began = time.perf_counter()
+        for name in OF_A_FIT:
+            self.__dict__.pop(name, None)
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         routed = self._get_routed_params_for_fit(_check_method_params(X, params=params))
         splits = self._splits(X, y, routed.splitter.split)
-        space, budget = self._space(), Budget.of(self.budget)
-        plan = self._step_plan(space, budget, y, _num_samples(X), routed.estimator.fit)
+        searched, budget = search_space(self.param_distributions), Budget.of(self.budget)
+        plan = self._step_plan(searched, budget, y, _num_samples(X), routed.estimator.fit)
         setup = ScoringSetup(
             clone(self.estimator), X, y, splits, scorers, self.refit if isinstance(self.refit, str) else None,
             routed.estimator.fit, routed.scorer.score, self.return_train_score, self.error_score,
@@ -156,14 +171,20 @@ class FarthingSearchCV(BaseSearchCV):
             data=None if self.storage is None else fingerprint(X, y, splits, str(plan and plan.stored)),
         )  # fmt: skip
         with counted_from(began):
-            interrupted = self._search(setup, space, budget, plan)
-        self._take_results(setup, refit_metric, plan)
+            interrupted = self._search(setup, searched, budget, plan)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        with suppress(NoTrial, ValueError) if interrupted else nullcontext():  # nothing found is no error of Ctrl-C
+            self._take_results(refit_metric, plan)
         if interrupted:
-            raise KeyboardInterrupt(f"after {len(self.trials_)} trials; cv_results_ has what was found")
+            what = "cv_results_ has what was found" if hasattr(self, "cv_results_") else "nothing was found"
+            raise KeyboardInterrupt(f"after {len(self.trials_)} trials; {what}")
         if self.refit:
             self._refit(setup, plan)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the last `fit` has come to its end; after Ctrl-C there are results, and nothing to predict with."""
+        return hasattr(self, "best_estimator_" if self.refit else "cv_results_")
 
     def _splits(self, X: Any, y: Any, split_params: Any) -> list[tuple[Any, Any]]:
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
@@ -176,19 +197,9 @@ class FarthingSearchCV(BaseSearchCV):
             )
         return splits
 
-    def _space(self) -> Space:
-        """Made from copies: parameters cache what they compute, and `fit` must not change its arguments. A tuple is a
-        list of options, as everywhere in scikit-learn."""
-        given = self.param_distributions
-        if isinstance(given, Space):
-            return given
-        return Space.of(
-            {name: list(param) if isinstance(param, tuple) else copy(param) for name, param in given.items()}
-        )
-
     # -- searching -----------------------------------------------------------------------------------------------------
 
-    def _step_plan(self, space: Space, budget: Budget, y: Any, rows: int, fit_params: Any) -> StepPlan | None:
+    def _step_plan(self, searched: SearchSpace, budget: Budget, y: Any, rows: int, fit_params: Any) -> StepPlan | None:
         """How the estimator is trained in steps, None if each candidate is fitted at once."""
         policy = policy_of(self.policy)
         needed = hasattr(policy, "decide") and getattr(policy, "needs_steps", True)
@@ -200,20 +211,20 @@ class FarthingSearchCV(BaseSearchCV):
             return None
         if self.skip_folds:
             refuse("skip_folds", "False for training in steps, where all folds train together", True)
-        plan = step_plan(self.estimator, space.names, y, rows, fit_params, self.max_steps, asked_for)
+        plan = step_plan(self.estimator, searched.names, y, rows, fit_params, self.max_steps, asked_for)
         if isinstance(plan, StepPlan):
-            return plan
+            return plan if asked_for or not fits_at_once(self.storage) else None
         if asked_for:
             what = "iterative=True" if self.iterative is True else f"policy={policy.name!r}"
             raise InvalidArgument(f"estimator: cannot be trained in steps, as {what} demands: {plan}")
         return None
 
-    def _search(self, setup: ScoringSetup, space: Space, budget: Budget, plan: StepPlan | None) -> bool:
+    def _search(self, setup: ScoringSetup, searched: SearchSpace, budget: Budget, plan: StepPlan | None) -> bool:
         """Run the study. Returns whether Ctrl-C ended it."""
         with (
             Study(
-                space, budget, policy=self.policy, maximize=True, seed=self._seed(), storage=self.storage,
-                start=self._start(space), max_steps=None if plan is None else plan.steps,
+                searched.space, budget, policy=self.policy, maximize=True, seed=self._seed(), storage=self.storage,
+                start=self._start(searched), max_steps=None if plan is None else plan.steps,
             ) as study,
             tempfile.TemporaryDirectory(prefix="farthing-") as folder,
         ):  # fmt: skip
@@ -221,21 +232,27 @@ class FarthingSearchCV(BaseSearchCV):
             rival = Rival(str(Path(folder, "rival.json"))) if self.skip_folds else None
             publish = partial(_publish_best, rival, setup.metric)
             publish(study)
-            with suppress(KeyboardInterrupt):  # `fit` raises it, once what was found is there to see
+            function = CrossValidation(setup, rival) if plan is None else StepTraining(setup, plan)
+            try:
                 study.run(
-                    CrossValidation(setup, rival) if plan is None else StepTraining(setup, plan),
+                    SearchObjective(function, searched),
                     workers=effective_n_jobs(self.n_jobs), progress=None if self.verbose else False,
                     trial_seconds=self.trial_seconds, trial_memory=self.trial_memory,
                     paused_limit=0,  # paused trainings continue from their checkpoints
-                    callbacks=[self._raise_error, publish],
+                    callbacks=[self._raise_error, self._end_if_hopeless, publish],
+                    max_failures=None,  # a search has a rule of its own for candidates that all fail, by folds
                 )  # fmt: skip
-            self.trials_, self.ledger_ = tuple(study.trials), study.ledger
+            except KeyboardInterrupt:
+                return True
+            finally:
+                self.trials_ = tuple(replace(trial, config=searched.params(trial.config)) for trial in study.trials)
+                self.ledger_ = study.ledger
             return study.interrupted
 
-    def _start(self, space: Space) -> Sequence[dict[str, Any]]:
+    def _start(self, searched: SearchSpace) -> Sequence[dict[str, Any]]:
         if self.start != "own":
-            return self.start
-        first = estimator_config(self.estimator, space)
+            return [searched.config(params) for params in self.start] if searched.dicts else self.start
+        first = estimator_config(self.estimator, searched)
         return [] if first is None else [first]
 
     def _seed(self) -> int | None:
@@ -251,22 +268,21 @@ class FarthingSearchCV(BaseSearchCV):
         if self.error_score == "raise" and trial.status is Status.FAILED:
             raise FarthingError(f"{trial.config}: {trial.error}")
 
+    def _end_if_hopeless(self, study: Study, trial: Trial) -> None:
+        if trial.status is Status.FAILED and is_hopeless(study.trials, self.max_failures):
+            study.stop()
+
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _take_results(self, setup: ScoringSetup, refit_metric: Any, plan: StepPlan | None) -> None:
-        budget = self.ledger_.budget
+    def _take_results(self, refit_metric: Any, plan: StepPlan | None) -> None:
         found = candidates_of(self.trials_, self.n_splits_, plan, self.error_score, self.return_train_score)
         if not found:
-            cut = sum(trial.ended_by is EndedBy.BUDGET for trial in self.trials_)
-            raise NoTrial(
-                f"no candidate was fitted on all {self.n_splits_} folds within {budget} ({cut} were cut short): "
-                "use a larger budget or fewer folds"
-            )
+            raise NoTrial(nothing_fitted(self.trials_, self.ledger_, self.n_splits_))
         records = outputs(found)
         _warn_or_raise_about_fit_failures(records, self.error_score)
         _insert_error_scores(records, self.error_score)
         results = self._format_results(
-            [candidate.params for candidate in found], self.n_splits_, records, columns(found, budget)
+            [candidate.params for candidate in found], self.n_splits_, records, columns(found, self.ledger_.budget)
         )
         self.cv_results_ = without_skipped(results, found)
         self.multimetric_ = isinstance(records[0]["test_scores"], dict)

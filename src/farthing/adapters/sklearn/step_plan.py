@@ -1,11 +1,12 @@
 """Which estimators can be trained step by step, and how: the plan. `step_training` carries it out.
 
 A unit is a tree, a boosting round or an epoch. A step is some units, so that there are at most twenty steps. Units are
-added to a model in one of two ways:
+added to a model in one of three ways:
 
     warm_start   `fit` with a larger n_estimators (max_iter for histogram boosting) continues with the model there is;
                  the result is the same as of one fit
     partial_fit  one call is one epoch over the same rows; the rows are shuffled differently than by `fit`
+    xgb_model, init_model   `fit` of a new estimator begins with the model of the one before: see `boosting`
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -27,11 +28,14 @@ from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 
+from farthing.adapters.sklearn.boosting import library_of
+
 # Steps of a complete training: enough to see a curve. Fewer where each step has a price of its own (data are binned
 # again, trees collected).
 MANY, FEW = 20, 10
 EARLY_STOPPING_ROWS = 10_000  # with more rows, scikit-learn's early_stopping="auto" is on
 
+By: TypeAlias = Literal["warm_start", "partial_fit", "xgb_model", "init_model"]
 Boosting = GradientBoostingClassifier | GradientBoostingRegressor
 HistogramBoosting = HistGradientBoostingClassifier | HistGradientBoostingRegressor
 Network = MLPClassifier | MLPRegressor
@@ -43,7 +47,7 @@ class StepPlan:
     """How an estimator is trained in steps: which parameter counts units, how many there are, how many make a step."""
 
     parameter: str  # in a pipeline, with the name of the pipeline's step
-    by: Literal["warm_start", "partial_fit"]
+    by: By
     total: int
     units: int
 
@@ -78,14 +82,32 @@ def step_plan(
     name, by, steps = means
     if reason := _reason_against(last, name, by, prefix, searched, rows, asked_for):
         return reason
-    if fit_params and (prefix or by == "partial_fit"):
-        return f"{', '.join(map(repr, fit_params))} given to fit cannot be used in steps of {name}"
+    if cannot := _unusable(fit_params, prefix, by, last):
+        return f"{', '.join(map(repr, cannot))} given to fit cannot be used in steps of {name}"
     if by == "partial_fit" and is_classifier(last) and np.ndim(y) != 1:
         return "partial_fit needs one label per row"
-    total = max_steps or last.get_params(deep=False)[name]
+    total = max_steps or _own_total(last, name)
     if not isinstance(total, int | np.integer) or total < 1:
         return f"{name}={total!r} is not a number of steps"
     return StepPlan(prefix + name, by, int(total), math.ceil(total / steps))
+
+
+def _own_total(last: Any, name: str) -> Any:
+    """The number of units that the estimator itself would train."""
+    given, library = last.get_params(deep=False).get(name), library_of(last)
+    return library.default_rounds if given is None and library else given
+
+
+def _unusable(fit_params: Mapping[str, Any], prefix: str, by: By, last: Any) -> list[str]:
+    """The arguments of `fit` that steps cannot take."""
+    if by == "partial_fit":
+        return list(fit_params)
+    library = library_of(last)
+    return [
+        name
+        for name in fit_params
+        if not name.startswith(prefix) or (library and name.removeprefix(prefix) not in library.fit_params)
+    ]
 
 
 def last_step(estimator: Any) -> tuple[str, Any]:
@@ -96,9 +118,11 @@ def last_step(estimator: Any) -> tuple[str, Any]:
     return f"{name}__", last
 
 
-def _means(last: Any) -> tuple[str, Literal["warm_start", "partial_fit"], int] | None:
+def _means(last: Any) -> tuple[str, By, int] | None:
     """The parameter that counts units, how they are added, and the number of steps."""
     params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    if library := library_of(last):
+        return library.rounds_name(params), cast(By, library.model_argument), FEW
     if {"warm_start", "n_estimators"} <= params.keys():
         return "n_estimators", "warm_start", MANY if isinstance(last, Boosting) else FEW
     if isinstance(last, HistogramBoosting):
@@ -120,6 +144,8 @@ def _reason_against(
             return f"{own!r} is searched, and it decides how long or whether the estimator trains in steps"
         if own == prefix.removesuffix("__"):
             return f"{own!r}, the estimator itself, is searched"
+    if library := library_of(last):
+        return library.reason_against(params, {own.removeprefix(prefix) for own in searched if own.startswith(prefix)})
     if _stops_early(last, params, rows):
         return (
             f"{type(last).__name__} stops early by itself; switch that off to let the search decide how long it trains"

@@ -24,6 +24,7 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from farthing.adapters.sklearn.boosting import library_of
 from farthing.adapters.sklearn.folds import Record, ScoringSetup, raised
 from farthing.adapters.sklearn.step_plan import StepPlan, last_step
 from farthing.run_context import Run, current_run
@@ -36,14 +37,23 @@ STEP = "step {}"  # attribute of a trial: the records after that step
 
 
 class Learner:
-    """A model that is trained some units at a time, on fixed rows. Transformers before it are fitted once."""
+    """A model that is trained some units at a time, on fixed rows. Transformers before it are fitted once.
 
-    def __init__(self, estimator: Any, rows: tuple[Any, Any], plan: StepPlan, fit_params: Mapping[str, Any]) -> None:
-        self.estimator, self.units, self._plan, self._params = estimator, 0, plan, fit_params
-        _, self.last = last_step(estimator)
+    `trained` is the estimator of a checkpoint, to go on with.
+    """
+
+    def __init__(
+        self, estimator: Any, rows: tuple[Any, Any], plan: StepPlan, fit_params: Mapping[str, Any], trained: Any = None
+    ) -> None:
+        prefix, self._untrained = last_step(estimator)
+        self.estimator, self.units, self._plan = estimator if trained is None else trained, 0, plan
+        self._params = {name.removeprefix(prefix): value for name, value in fit_params.items()}
         self._name = plan.parameter.rpartition("__")[2]
         self._X, self._y = rows
-        self._begin()
+        if trained is None:
+            self._begin()
+        else:
+            self._X = self.transform(self._X)
 
     def _begin(self) -> None:
         if self.has_transformers:
@@ -56,6 +66,11 @@ class Learner:
             self.last.set_params(random_state=np.random.RandomState(seed))
 
     @property
+    def last(self) -> Any:
+        """What is trained: the estimator, or the last step of a pipeline."""
+        return last_step(self.estimator)[1]
+
+    @property
     def has_transformers(self) -> bool:
         return self.last is not self.estimator and len(self.estimator.steps) > 1
 
@@ -65,18 +80,47 @@ class Learner:
 
     def advance(self, units: int) -> None:
         """Train up to a number of units, or until the estimator stops by itself."""
-        target = () if self._y is None else (self._y,)
         if self._plan.by == "warm_start":
-            with warnings.catch_warnings():
-                warnings.filterwarnings(
-                    "ignore", message=".*not recommended for warm_start"
-                )  # here the rows are always the same
-                self.last.set_params(warm_start=True, **{self._name: units}).fit(self._X, *target, **self._params)
-            self.units = units
+            self._fit_again(units)
+        elif self._plan.by == "partial_fit":
+            self._fit_epochs(units)
+        else:
+            self._succeed(units)
+
+    @property
+    def _target(self) -> tuple[Any, ...]:
+        return () if self._y is None else (self._y,)
+
+    def _fit_again(self, units: int) -> None:
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", message=".*not recommended for warm_start"
+            )  # here the rows are always the same
+            self.last.set_params(warm_start=True, **{self._name: units}).fit(self._X, *self._target, **self._params)
+        self.units = units
+
+    def _fit_epochs(self, units: int) -> None:
         while self.units < units and not self.ended:
             first = self.units == 0 and is_classifier(self.last)
-            self.last.partial_fit(self._X, *target, **({"classes": np.unique(self._y)} if first else {}))
+            self.last.partial_fit(self._X, *self._target, **({"classes": np.unique(self._y)} if first else {}))
             self.units += 1
+
+    def _succeed(self, units: int) -> None:
+        """A new estimator begins with the model of the last one: CatBoost's cannot be changed once they are fitted."""
+        library = library_of(self._untrained)
+        assert library is not None
+        params = self._untrained.get_params(deep=False)
+        successor = clone(self._untrained).set_params(**{self._name: units - self.units})
+        model = {}
+        if self.units:
+            successor.set_params(**library.seeds_after(params, self.units))
+            model = {self._plan.by: self.last}
+        successor.fit(self._X, *self._target, **self._params, **model)
+        if self.estimator is self.last:
+            self.estimator = successor
+        else:
+            self.estimator.steps[-1] = (self.estimator.steps[-1][0], successor)
+        self.units = units
 
     @property
     def ended(self) -> bool:
@@ -85,18 +129,11 @@ class Learner:
         return patience is not None and getattr(self.last, "_no_improvement_count", 0) > patience
 
 
-class ResumedLearner(Learner):
-    """A learner whose model was loaded from a checkpoint."""
-
-    def _begin(self) -> None:
-        self._X = self.transform(self._X)
-
-
 class Fold:
     """One fold of a configuration: a learner on its rows, and the seconds it has taken so far."""
 
     def __init__(
-        self, setup: ScoringSetup, estimator: Any, plan: StepPlan, split: tuple[Any, Any], kind: type[Learner] = Learner
+        self, setup: ScoringSetup, estimator: Any, plan: StepPlan, split: tuple[Any, Any], trained: Any = None
     ) -> None:
         began, (train, test) = time.perf_counter(), split
         rows = {"train": _safe_split(estimator, setup.X, setup.y, train)}
@@ -107,10 +144,9 @@ class Fold:
             name: _check_method_params(setup.X, params=setup.score_params, indices=indices)
             for name, indices in (("train", train), ("test", test))
         }
-        self.learner = kind(estimator, rows["train"], plan, fit_params)
-        self._scored = estimator
-        if self.learner.has_transformers and asks_for_predictions(setup.scorer):
-            self._scored = self.learner.last
+        self.learner = Learner(estimator, rows["train"], plan, fit_params, trained)
+        self._scores_last = self.learner.has_transformers and asks_for_predictions(setup.scorer)
+        if self._scores_last:
             self._rows = {name: (self.learner.transform(X), y) for name, (X, y) in rows.items() if self._wants(name)}
         self._fitting, self._scoring = time.perf_counter() - began, 0.0
 
@@ -125,11 +161,11 @@ class Fold:
 
     @classmethod
     def from_state(
-        cls, setup: ScoringSetup, state: tuple[Any, int, float, float], plan: StepPlan, split: tuple[Any, Any]
+        cls, setup: ScoringSetup, estimator: Any, plan: StepPlan, split: tuple[Any, Any], state: State
     ) -> Fold:
         """The fold of a checkpoint. The time to restore it is not counted as the fold's."""
-        estimator, units, fitting, scoring = state
-        fold = cls(setup, estimator, plan, split, kind=ResumedLearner)
+        trained, units, fitting, scoring = state
+        fold = cls(setup, estimator, plan, split, trained)
         fold.learner.units, fold._fitting, fold._scoring = units, fitting, scoring
         return fold
 
@@ -150,7 +186,8 @@ class Fold:
 
     def _score(self, name: str) -> Any:
         X, y = self._rows[name]
-        return _score(self._scored, X, y, self._setup.scorer, self._params[name], self._setup.error_score)
+        scored = self.learner.last if self._scores_last else self.learner.estimator
+        return _score(scored, X, y, self._setup.scorer, self._params[name], self._setup.error_score)
 
 
 def configured(estimator: Any, config: Mapping[str, Any]) -> Any:
@@ -189,7 +226,7 @@ class StepTraining:
 
     def _steps(self, config: Config) -> Iterator[dict[str, Any]]:
         run = current_run()
-        folds = self._restored(run) or [
+        folds = self._restored(run, config) or [
             Fold(self.setup, configured(self.setup.estimator, config), self.plan, split) for split in self.setup.splits
         ]
         spent = sum(fold.seconds for fold in folds) if run.step else 0.0
@@ -216,14 +253,14 @@ class StepTraining:
             if other != path:
                 other.unlink()
 
-    def _restored(self, run: Run) -> list[Fold]:
+    def _restored(self, run: Run, config: Config) -> list[Fold]:
         """The folds after the step to continue from, if there is a checkpoint."""
         path = run.checkpoint_dir / CHECKPOINT.format(run.step)
         if run.step == 0 or not path.exists():
             return []
         states = pickle.loads(path.read_bytes())
         return [
-            Fold.from_state(self.setup, state, self.plan, split)
+            Fold.from_state(self.setup, configured(self.setup.estimator, config), self.plan, split, state)
             for state, split in zip(states, self.setup.splits, strict=True)
         ]
 
