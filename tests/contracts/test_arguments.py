@@ -55,6 +55,7 @@ RUN: dict[str, list[Any]] = {
     "trial_memory": ["much", 0, -1, math.nan, math.inf, [], Odd(), True],
     "paused_limit": [*NOT_WHOLE, None],
     "paused_memory": ["much", 0, -1, math.nan, math.inf, [], Odd(), True],
+    "keep_checkpoints": [*NOT_WHOLE, 0, None],
     "max_failures": [*NOT_WHOLE, 0],
     "meter": [5, "litres", [], Odd()],
     "progress": NOT_A_SWITCH,
