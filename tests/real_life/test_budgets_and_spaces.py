@@ -7,9 +7,9 @@ import warnings
 from typing import ClassVar
 
 import pytest
-from sklearn.tree import DecisionTreeClassifier
 
 import farthing as ft
+from farthing.adapters.sklearn.search_space import search_space
 from farthing.budget import amount_text
 from farthing.errors import FarthingError, InvalidBudget
 
@@ -123,8 +123,7 @@ class TestPlainDicts:
         assert ft.Space.of(self.DICT) == self.SPACE
         options = {"kernel": ("rbf", "poly"), "bootstrap": (True, False), "leaf": (1, None)}
         assert ft.Space.of(options) == ft.Space.of({name: list(given) for name, given in options.items()})
-        search = ft.FarthingSearchCV(DecisionTreeClassifier(), {"max_depth": (1, 9)}, budget="2 evaluations")
-        assert search._space() == ft.Space(max_depth=ft.Choice([1, 9])), "as in scikit-learn"
+        assert search_space({"max_depth": (1, 9)}).space == ft.Space(max_depth=ft.Choice([1, 9])), "as in scikit-learn"
 
     @pytest.mark.parametrize(
         ("given", "texts"),

@@ -226,7 +226,7 @@ class TestWords:
 
     def test_the_end_of_a_run_says_why_it_ended_and_what_failed_last(self, work):
         arguments = ["run", "train.py:odd", "--space", "space.toml", *RANDOM, "--budget", "6 evaluations"]
-        shown = work.call(*arguments, "--storage", "s.db").stdout
+        shown = work.call(*arguments, "--storage", "s.db", "--max-failures", "none").stdout
         failed = [row for row in rows_of(work, "s.db") if row["status"] == "failed"]
         assert 0 < len(failed) < 6
         last = f"last error  trial {failed[-1]['number']}: ValueError: {failed[-1]['config.x']} is odd"

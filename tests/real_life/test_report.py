@@ -193,7 +193,9 @@ class TestHere:
                 time.sleep(60)
 
         began = time.perf_counter()
-        study = study_of("9 evaluations", policy=Policy()).run(objective, isolate=False, progress=False)
+        study = study_of("9 evaluations", policy=Policy())
+        with pytest.raises(KeyboardInterrupt):
+            study.run(objective, isolate=False, progress=False)
         assert study.interrupted
         assert [len(trial.curve) for trial in study.trials] == [1]
         assert time.perf_counter() - began < 30.0
