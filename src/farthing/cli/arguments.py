@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from pathlib import Path
+from os.path import isfile
 
 from farthing.budget import Budget
 from farthing.checks import refuse
@@ -79,7 +79,7 @@ def find_space(given: str | SpaceInFile | None, objective: str | None, folder: s
 
 def is_address(space: str) -> bool:
     """Whether a space is named by its script, not by a file."""
-    return ":" in space and not Path(space).is_file()
+    return ":" in space and not isfile(space)
 
 
 def _space_beside(objective: str | None, folder: str) -> FoundSpace:

@@ -42,8 +42,8 @@ class Place:
 
 def load_config(context: click.Context, _: click.Parameter, path: str | None) -> str | None:
     """Let a file's values be the defaults of the options."""
-    if path is None:
-        return None
+    if path is None or context.resilient_parsing:  # a shell that completes words reads no files
+        return path
     from farthing.cli.toml_file import TomlFile, nearest
 
     file = TomlFile.read(path)

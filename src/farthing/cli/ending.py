@@ -11,6 +11,7 @@ from farthing.cli import formatting
 from farthing.cli.exit_status import FAILURE, INTERRUPTED
 from farthing.cli.running import Ran
 from farthing.cli.streams import json_for, say
+from farthing.cli.words import in_options
 from farthing.errors import NoTrial
 from farthing.escaping import on_lines, on_one_line
 from farthing.study import Study
@@ -61,7 +62,9 @@ def _why_ended(ran: Ran) -> str:
     """On one line; what could be done about it, in Python, is left out."""
     if ran.study.interrupted:
         return "interrupted"
-    return on_one_line(str(ran.error or str(ran.study.ended or NOTHING_MORE).partition(";")[0]))
+    if ran.error is not None:
+        return on_one_line(in_options(str(ran.error)))
+    return on_one_line(str(ran.study.ended or NOTHING_MORE).partition(";")[0])
 
 
 def _best_of(study: Study) -> Trial | None:

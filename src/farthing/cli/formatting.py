@@ -19,7 +19,7 @@ from farthing.plain import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
-LAST_COLUMNS = ("ended_by", "reason", "error")  # after those of the user's: sentences, and whole tracebacks
+LAST_COLUMNS = ("began", "ended", "ended_by", "reason", "error")  # sentences, and whole tracebacks
 STEP_COLUMNS = ("number", "step", "value", "cost", "train_value")
 OF_THE_USER = ("config.", "attributes.")
 LONGEST = 60  # characters of a config in a table: with the other columns, a line of most terminals

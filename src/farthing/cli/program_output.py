@@ -30,9 +30,8 @@ def read_result(text: str, where: str) -> Any:
         return numbers[0]
     if numbers is not None and len(numbers) == 2:
         return {"value": numbers[0], "cost": numbers[1]}
-    seen = f"{where} {quoted(text)}" if text else "it printed nothing"
     raise ProgramFailed(
-        f"the program ended without a value: {seen}; "
+        f"the program ended without a value: {where} {quoted(text)}; "
         'expected a number, a number and its cost, or a JSON object with "value"'
     )
 

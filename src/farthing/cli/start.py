@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def _checked(where: str, config: Any, space: Space) -> Config:
 
 def names_file(text: str) -> bool:
     """Whether a text is the name of a file, and not configurations themselves."""
-    return not text.lstrip().startswith(("{", "[")) and ("=" not in text or Path(text).is_file())
+    return not text.lstrip().startswith(("{", "[")) and ("=" not in text or isfile(text))
 
 
 def _read(text: str, space: Space) -> list[tuple[str, Any]]:

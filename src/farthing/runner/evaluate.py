@@ -128,7 +128,7 @@ def _error_text(error: BaseException) -> str:
     """The traceback without our own frame; its last line is the error. One that never has a traceback says all of it
     in words (a program that failed, see cli/program_output.py)."""
     if error.__traceback__ is None:
-        return text_of(error)
+        return text_of(error) or type(error).__name__
     frames = error.__traceback__.tb_next
     try:
         text = "".join(traceback.format_exception(type(error), error, frames)).strip()
