@@ -11,7 +11,6 @@ from farthing.cli import formatting
 from farthing.cli.exit_status import FAILURE, INTERRUPTED
 from farthing.cli.running import Ran
 from farthing.cli.streams import json_for, say
-from farthing.cli.words import in_options
 from farthing.errors import NoTrial
 from farthing.escaping import on_lines, on_one_line
 from farthing.study import Study
@@ -24,7 +23,7 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
     """Write what a run found and how it ended; the exit status."""
     study = ran.study
     trials, best, ledger = study.trials, _best_of(study), study.ledger
-    why = _why_ended(ran)
+    why = on_one_line(study.why_ended) or NOTHING_MORE
     study.close()
     if as_json:
         found = {
@@ -56,15 +55,6 @@ def _report(trials: list[Trial], best: Trial | None, ledger: Ledger, why: str, s
         yield f"{error}  ({more})"
     yield f"ended       {why}"
     yield str(ledger)
-
-
-def _why_ended(ran: Ran) -> str:
-    """On one line; what could be done about it, in Python, is left out."""
-    if ran.study.interrupted:
-        return "interrupted"
-    if ran.error is not None:
-        return on_one_line(in_options(str(ran.error)))
-    return on_one_line(str(ran.study.ended or NOTHING_MORE).partition(";")[0])
 
 
 def _best_of(study: Study) -> Trial | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from farthing.budget import Ledger, amount_text
 from farthing.escaping import in_json, on_lines, on_one_line
-from farthing.plain import plain
+from farthing.plain import counted, plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
@@ -49,7 +49,7 @@ def _finite(thing: Any) -> Any:
 
 def trial_json(trial: Trial) -> dict[str, Any]:
     """A trial, for `farthing export`."""
-    row = row_of(trial)
+    row = trial.row
     return {
         **{name: row[name] for name in PLAIN_COLUMNS},
         "config": trial.config,
@@ -57,11 +57,6 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "attributes": dict(trial.attributes),
         **{name: row[name] for name in row if name not in PLAIN_COLUMNS and not name.startswith(OF_THE_USER)},
     }
-
-
-def row_of(trial: Trial) -> dict[str, Any]:
-    """A trial as a row of a table, with the reason of its proposal and what ended it."""
-    return {**trial.row, "reason": trial.reason, "ended_by": trial.ended_by}
 
 
 def step_rows(trials: Iterable[Trial]) -> list[dict[str, Any]]:
@@ -104,15 +99,6 @@ def counts(trials: Iterable[Trial]) -> dict[str, int]:
     return {status.value: found.count(status) for status in Status if status in found}
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "step"), counted(2, "step")
-    ('1 step', '2 steps')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def best_text(trial: Trial, unit: str) -> str:
     """The best trial: its value and cost on one line, then its configuration."""
     steps = f", {counted(len(trial.curve), 'step')}" if len(trial.curve) else ""
@@ -149,15 +135,6 @@ def last_error_text(trials: Sequence[Trial]) -> str:
 def last_error_json(trials: Sequence[Trial]) -> dict[str, Any] | None:
     last = last_error(trials)
     return None if last is None else {"trial": last.number, "status": last.status.value, "error": last.error}
-
-
-def why_ended(ledger: Ledger, best: float | None, stop_at: float | None, maximize: bool) -> str:
-    """Why a study has ended, as far as its file shows it; empty if it goes on."""
-    if unit := ledger.reached:
-        return f"the budget of {amount_text(unit, ledger.budget.limits[unit])} is spent"
-    if best is None or stop_at is None or (best < stop_at if maximize else best > stop_at):
-        return ""
-    return f"the value {best:.6g} is as good as asked for (stop at {stop_at:g})"
 
 
 def config_text(config: Mapping[str, Any], longest: int = LONGEST) -> str:
@@ -205,7 +182,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def as_csv(trials: Sequence[Trial], names: Sequence[str], *, one_line: bool = False) -> str:
     """One row per trial, one column per parameter and attribute; for a terminal, each on one line."""
-    rows = [row_of(trial) for trial in trials]
+    rows = [trial.row for trial in trials]
     found = dict.fromkeys(column for row in rows for column in row)
     first = dict.fromkeys([*PLAIN_COLUMNS, *(f"config.{name}" for name in names)])
     last = dict.fromkeys(LAST_COLUMNS)

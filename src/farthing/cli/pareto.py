@@ -9,7 +9,8 @@ import numpy as np
 
 from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
-from farthing.cli.formatting import config_text, counted, table
+from farthing.cli.formatting import config_text, table
+from farthing.plain import counted
 from farthing.policies import policy_from_json
 from farthing.policies.pareto import front_of
 from farthing.record.reader import StudyFile

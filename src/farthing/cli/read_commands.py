@@ -47,7 +47,7 @@ def status(study: str, as_json: bool) -> None:
             "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
             "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
             "last_error": formatting.last_error_json(stored.trials),
-            "ended": formatting.why_ended(stored.ledger, stored.best_value, settings.stop_at, settings.maximize),
+            "ended": stored.why_ended,
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
             "run": stored.notes.get(run_note.NAME),
         }  # fmt: skip
@@ -61,7 +61,7 @@ def status(study: str, as_json: bool) -> None:
     show(formatting.counts_text(stored.trials))
     if error := formatting.last_error_text(stored.trials):
         _echo_line(error)
-    if ended := formatting.why_ended(stored.ledger, stored.best_value, settings.stop_at, settings.maximize):
+    if ended := stored.why_ended:
         _echo_line(f"ended       {ended}")
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
