@@ -8,12 +8,18 @@ A new estimator is fitted that begins with the trees of the one before. Without 
 same as of one fit. With them the trees are others, because a generator that begins again with the same seed would draw
 the same rows in every step: so every step has its own seed.
 
+What a step costs beyond its rounds decides how many there are. Reading and binning rows takes as long as some ten
+rounds, and the trees that are there predict all rows once more. With 20 000 rows, 20 columns and 300 rounds, ten steps
+take 1.4 times as long as one fit in XGBoost (which is made to keep the rows it has read), 1.2 times in CatBoost, and
+2.9 times in LightGBM, where five steps take 1.9 times as long.
+
 None of these libraries is imported: an estimator is recognised by the name of its class and the package it comes from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -28,12 +34,14 @@ class Library:
     package: str
     classes: frozenset[str]
     model_argument: str  # of fit: the model to begin with
+    steps: int  # of a complete training
     rounds: tuple[str, ...]  # names of the number of rounds; the first is the usual one
     default_rounds: int
     seeds: tuple[str, ...]
     needed: Mapping[str, tuple[Any, ...]]  # parameters that must be unset, or have one of these values
     fit_params: frozenset[str]  # arguments of fit that every step can take
     decided_by_rounds: frozenset[str] = frozenset()  # parameters that the number of rounds decides unless they are set
+    reader: str | None = None  # the estimator's method that reads rows for `fit`
 
     def rounds_name(self, params: Mapping[str, Any]) -> str:
         """The name by which an estimator with these parameters counts rounds."""
@@ -63,6 +71,28 @@ class Library:
             return f"the number of rounds is given by several names of {', '.join(self.rounds)}"
         return None
 
+    @contextmanager
+    def keeping_rows(self, estimator: Any, kept: list[Any]) -> Iterator[None]:
+        """Within, `fit` of an estimator takes the rows that are kept, or reads and keeps them.
+
+        The method is not public. Where a version has it by another name, rows are read in every step.
+        """
+        read = None if self.reader is None else getattr(estimator, self.reader, None)
+        if self.reader is None or read is None:
+            yield
+            return
+
+        def read_once(*args: Any, **kwargs: Any) -> Any:
+            if not kept:
+                kept.append(read(*args, **kwargs))
+            return kept[0]
+
+        setattr(estimator, self.reader, read_once)
+        try:
+            yield
+        finally:
+            delattr(estimator, self.reader)
+
 
 STOPS_EARLY: Mapping[str, tuple[Any, ...]] = {"early_stopping_rounds": (), "callbacks": ()}
 
@@ -71,17 +101,20 @@ LIBRARIES = (
         "xgboost",
         frozenset({"XGBClassifier", "XGBRegressor"}),
         "xgb_model",
+        10,
         ("n_estimators",),
         100,
         ("random_state", "seed"),
         # dart scales old trees again; gblinear has no trees
         {**STOPS_EARLY, "booster": ("gbtree",), "process_type": ("default",)},
         frozenset({"sample_weight", "feature_weights", "verbose"}),
+        reader="_create_dmatrix",
     ),
     Library(
         "lightgbm",
         frozenset({"LGBMClassifier", "LGBMRegressor"}),
         "init_model",
+        5,
         (
             "n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
             "num_rounds", "nrounds", "num_boost_round", "max_iter",
@@ -100,6 +133,7 @@ LIBRARIES = (
         "catboost",
         frozenset({"CatBoostClassifier", "CatBoostRegressor"}),
         "init_model",
+        10,
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
         ("random_seed", "random_state"),

@@ -87,15 +87,14 @@ def require_search_space(given: Any) -> None:
 
 
 def _params_of(given: Mapping[str, Any]) -> dict[str, Parameter]:
-    own = {name: _alone(item) for name, item in given.items()}
-    return dict(Space.of(own).params) if own else {}
+    return dict(Space.of({name: _item(item) for name, item in given.items()}).params) if given else {}
 
 
-def _alone(item: Any) -> Any:
+def _item(given: Any) -> Any:
     """A tuple is a list of options, as everywhere in scikit-learn."""
-    if isinstance(item, tuple):
-        return list(item)
-    return copy(item) if isinstance(item, Parameter) else item
+    if isinstance(given, tuple):
+        return list(given)
+    return copy(given) if isinstance(given, Parameter) else given
 
 
 def _joined(dicts: Sequence[Mapping[str, Parameter]]) -> SearchSpace:

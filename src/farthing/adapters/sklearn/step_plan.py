@@ -122,7 +122,7 @@ def _means(last: Any) -> tuple[str, By, int] | None:
     """The parameter that counts units, how they are added, and the number of steps."""
     params = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     if library := library_of(last):
-        return library.rounds_name(params), cast(By, library.model_argument), FEW
+        return library.rounds_name(params), cast(By, library.model_argument), library.steps
     if {"warm_start", "n_estimators"} <= params.keys():
         return "n_estimators", "warm_start", MANY if isinstance(last, Boosting) else FEW
     if isinstance(last, HistogramBoosting):

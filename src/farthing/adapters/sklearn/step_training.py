@@ -50,6 +50,7 @@ class Learner:
         self._params = {name.removeprefix(prefix): value for name, value in fit_params.items()}
         self._name = plan.parameter.rpartition("__")[2]
         self._X, self._y = rows
+        self._rows_read: list[Any] = []  # as the library holds them, if it can keep them
         if trained is None:
             self._begin()
         else:
@@ -115,7 +116,8 @@ class Learner:
         if self.units:
             successor.set_params(**library.seeds_after(params, self.units))
             model = {self._plan.by: self.last}
-        successor.fit(self._X, *self._target, **self._params, **model)
+        with library.keeping_rows(successor, self._rows_read):
+            successor.fit(self._X, *self._target, **self._params, **model)
         if self.estimator is self.last:
             self.estimator = successor
         else:
