@@ -95,6 +95,7 @@ class Nursery:
         record, files, _, _ = socket.recv_fds(self._supervisor, RECORD.size, 1)
         if len(record) < RECORD.size or not files:
             os._exit(0)
+        os.set_inheritable(files[0], False)
         return RECORD.unpack(record)[1], files[0]
 
     def _fork(self, ticket: int) -> bool:

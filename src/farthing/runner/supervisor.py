@@ -129,7 +129,9 @@ class Supervisor:
         what, number, _, _ = RECORD.unpack(record)
         if what == START:
             (_, _, file), *_ = ancillary
-            (self._waiting[number],) = FILE.unpack(file[: FILE.size])
+            (channel,) = FILE.unpack(file[: FILE.size])
+            os.set_inheritable(channel, False)  # a nursery that held it too would hide that its worker closed it
+            self._waiting[number] = channel
         elif what == CANCEL:
             self._cancel(number)
         elif number in self._ended:
