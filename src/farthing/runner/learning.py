@@ -34,9 +34,7 @@ class Lessons:
     def taken(self) -> list[str]:
         """In the nursery: names of modules that workers have imported and that are not here."""
         names: dict[str, None] = {}
-        with suppress(
-            OSError, ValueError, LookupError, TypeError
-        ):  # no more; or an objective wrote into all sockets it found
+        with suppress(OSError, ValueError, LookupError, TypeError):  # no more, or nothing that a worker says
             while message := self._read.recv(MESSAGE_BYTES):
                 names.update((name, None) for name in json.loads(message)["modules"])
         self._known = set(sys.modules)

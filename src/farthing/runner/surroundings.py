@@ -77,7 +77,8 @@ def _category(name: str) -> type[Warning]:
 
 
 def warning_filters() -> tuple[WarningFilter, ...]:
-    return tuple(WarningFilter.of(entry) for entry in warnings.filters)
+    """Those of this process; a second one that is the same changes nothing."""
+    return tuple(dict.fromkeys(WarningFilter.of(entry) for entry in warnings.filters))
 
 
 # -- logging -----------------------------------------------------------------------------------------------------------
@@ -214,8 +215,9 @@ class Surroundings:
     def enter(self) -> None:
         """Once in a worker."""
         sys.argv[:] = self.arguments
-        for stream in self.streams:
-            logging.getLogger().addHandler(stream.open())
+        if not logging.getLogger().handlers:  # a module of the user's may have added some when it was loaded
+            for stream in self.streams:
+                logging.getLogger().addHandler(stream.open())
 
     def restore(self) -> None:
         """Before each evaluation, whatever the one before has changed."""
