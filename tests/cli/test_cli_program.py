@@ -17,7 +17,7 @@ from farthing.cli.program import Program
 from farthing.cli.program_process import ProgramProcess
 from farthing.run_context import Run, inside
 from farthing.runner.process_tree import adopt_orphans
-from farthing.runner.supervisor import SUBREAPER
+from farthing.runner.processes import SUBREAPER
 
 LOOP = [  # the distance of x from 70, counted by a loop
     "x=$1; distance=0",

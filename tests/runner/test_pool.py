@@ -24,7 +24,7 @@ import farthing as ft
 from farthing.errors import InvalidArgument
 from farthing.history import History
 from farthing.policies.sampling import Random
-from farthing.runner import supervisor_process, worker_process
+from farthing.runner import pool, supervisor_process, worker_process
 from learners import LINE, STEPS, Alternating, Halving, curve_of, iterative, value_at
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="worker processes need POSIX")
@@ -578,7 +578,32 @@ def test_a_budget_that_is_over_before_a_process_is_ready_is_kept():
     assert isinstance(study.ended, ft.errors.BudgetSpent)
 
 
+class HangsOnce:
+    """Takes long to load where it is loaded first."""
+
+    def __init__(self, flag: Path) -> None:
+        self.flag = flag
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if not self.flag.exists():
+            self.flag.write_text(str(os.getpid()))
+            time.sleep(HANGS)
+
+    def __call__(self, config: dict[str, Any]) -> float:
+        return 1.0
+
+
 class TestProcesses:
+    def test_a_process_that_is_not_ready_in_time_is_killed_and_the_next_one_may_be(self, monkeypatch, tmp_path):
+        """Also that which was to fork it."""
+        for module in (worker_process, pool):
+            monkeypatch.setattr(module, "STARTING_SECONDS", 5.0)
+        began = time.perf_counter()
+        assert statuses(run(HangsOnce(tmp_path / "first"), "2 evaluations")) == ["complete"] * 2
+        assert time.perf_counter() - began < HANGS
+        assert not (PROC / (tmp_path / "first").read_text()).exists()
+
     def test_one_that_died_while_idle_is_not_used(self):
         def kill_idle(study: ft.Study, trial: ft.Trial) -> None:
             kill(trial.attributes["pid"])

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -68,34 +69,29 @@ def with_thread_limits(environment: Mapping[str, str], threads: int) -> dict[str
     return dict(environment) if OPENMP in environment else {**dict.fromkeys(THREAD_LIMITS, str(threads)), **environment}
 
 
+@dataclass(frozen=True)
 class OpenBlas:
     """Each copy of it that is loaded here: NumPy and SciPy have their own."""
 
-    def __init__(self) -> None:
-        wanted = next((os.environ[name] for name in READ_BY_OPENBLAS if os.environ.get(name)), "")
-        self._threads = int(wanted) if wanted.isdecimal() else os.cpu_count() or 1
-        self._copies: list[Any] = []
+    copies: tuple[Any, ...] = ()
+    threads: int = 1
 
-    @contextmanager
-    def loaded_with_one_thread(self) -> Iterator[None]:
-        """A context in which it may be loaded."""
-        before = os.environ.get(OPENBLAS)
-        os.environ[OPENBLAS] = "1"
-        try:
-            yield
-        finally:
-            os.environ.pop(OPENBLAS, None)
-            if before is not None:
-                os.environ[OPENBLAS] = before
-        if self._threads > 1 and "numpy" in sys.modules:
-            from threadpoolctl import ThreadpoolController
+    @classmethod
+    def loaded(cls, environment: Mapping[str, str]) -> OpenBlas:
+        """The copies that are here now, for as many threads as an environment says."""
+        wanted = next((environment[name] for name in READ_BY_OPENBLAS if environment.get(name)), "")
+        threads = int(wanted) if wanted.isdecimal() else os.cpu_count() or 1
+        if threads == 1 or "numpy" not in sys.modules:
+            return cls()
+        from threadpoolctl import ThreadpoolController
 
-            with suppress(Exception):  # it looks into libraries that it knows only by their names
-                found = ThreadpoolController().lib_controllers
-                self._copies = [library for library in found if library.internal_api == "openblas"]
+        with suppress(Exception):  # it looks into libraries that it knows only by their names
+            found = ThreadpoolController().lib_controllers
+            return cls(tuple(library for library in found if library.internal_api == "openblas"), threads)
+        return cls()
 
     def use_all_threads(self) -> None:
-        """In a fork, as many as the environment says."""
-        for library in self._copies:
+        """In a fork, which has one."""
+        for library in self.copies:
             with suppress(Exception):
-                library.set_num_threads(self._threads)
+                library.set_num_threads(self.threads)

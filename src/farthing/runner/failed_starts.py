@@ -14,7 +14,7 @@ from farthing.runner.worker_process import CannotIsolate
 
 MOMENTARY = {
     errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EINTR,
-    errno.ECONNRESET, errno.ETIMEDOUT,  # the supervisor died, or did not answer
+    errno.ECONNRESET,  # the supervisor died
 }  # fmt: skip
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds; each is twice the one before
 PATIENCE = 30.0  # seconds of failures in a row: by then other jobs have given back what was missing, or never will

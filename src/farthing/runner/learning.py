@@ -34,9 +34,9 @@ class Lessons:
     def taken(self) -> list[str]:
         """In the nursery: names of modules that workers have imported and that are not here."""
         names: dict[str, None] = {}
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, LookupError, TypeError):  # no more, or nothing that a worker says
             while message := self._read.recv(MESSAGE_BYTES):
-                names.update(dict.fromkeys(json.loads(message)))
+                names.update((name, None) for name in json.loads(message)["modules"])
         self._known = set(sys.modules)
         return [name for name in names if name not in self._known]
 
@@ -59,7 +59,7 @@ class Lessons:
         names = [name for name in new if is_of_a_library(name, sys.modules.get(name))]
         with suppress(OSError):  # the nursery is gone, or has not listened for long
             for first in range(0, len(names), AT_ONCE):
-                self._write.send(json.dumps(names[first : first + AT_ONCE]).encode())
+                self._write.send(json.dumps({"modules": names[first : first + AT_ONCE]}).encode())
 
 
 def is_of_a_library(name: str, module: ModuleType | None) -> bool:
@@ -68,8 +68,11 @@ def is_of_a_library(name: str, module: ModuleType | None) -> bool:
     >>> is_of_a_library("json", json), is_of_a_library("__main__", sys.modules["__main__"])
     (True, False)
     """
-    found = getattr(module, "__spec__", None)
-    origin = getattr(found, "origin", None)
-    if getattr(found, "name", None) != name or not isinstance(origin, str) or name == "__main__":
+    try:
+        found = getattr(module, "__spec__", None)
+        known, origin = getattr(found, "name", None), getattr(found, "origin", None)
+    except Exception:  # anything may stand in the place of a module, and do anything when it is asked
+        return False
+    if known != name or not isinstance(origin, str) or name == "__main__":
         return False
     return origin.startswith(STANDARD_LIBRARY) or any(folder in origin for folder in INSTALLED)

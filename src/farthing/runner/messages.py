@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from farthing.runner.surroundings import Surroundings
 from farthing.trial import Outcome
 
 HEADER = struct.Struct(">8sQ")  # of a message: MARK, and the number of bytes that follow
@@ -63,8 +64,7 @@ class Payload:
 
     objective: Callable[..., Any]
     options: Mapping[str, Sequence[Any]]
-    folder: str  # the run's working directory
-    arguments: Sequence[str]  # its sys.argv
+    surroundings: Surroundings  # of the run
 
 
 @dataclass(frozen=True)

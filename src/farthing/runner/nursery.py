@@ -59,14 +59,15 @@ class Nursery:
 
     def load(self, payload: int) -> None:
         try:
-            with self._blas.loaded_with_one_thread():
-                self._payload = load(payload)
+            self._payload = load(payload)
         except BaseException as error:
             self._refused = error
         self._settle()
 
     def _settle(self) -> None:
         """What is here now stays here: a collection of garbage in a fork need not look at it, and copy its pages."""
+        if self._payload is not None:
+            self._blas = OpenBlas.loaded(self._payload.surroundings.environment)
         gc.collect()
         gc.freeze()
 
@@ -78,8 +79,7 @@ class Nursery:
                 joined(file).send(refusal(self._refused))
                 os._exit(1)  # another may be able to: perhaps memory was short
             if names := self._lessons.taken():
-                with self._blas.loaded_with_one_thread():
-                    self._lessons.learn(names)
+                self._lessons.learn(names)
                 self._settle()
             if obstacle := obstacle_to_forks():
                 self.say(STAYS, ticket, os.getpid())
@@ -95,6 +95,7 @@ class Nursery:
         record, files, _, _ = socket.recv_fds(self._supervisor, RECORD.size, 1)
         if len(record) < RECORD.size or not files:
             os._exit(0)
+        os.set_inheritable(files[0], False)
         return RECORD.unpack(record)[1], files[0]
 
     def _fork(self, ticket: int) -> bool:

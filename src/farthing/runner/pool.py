@@ -28,7 +28,8 @@ END_POLL_SECONDS = 0.5  # between checks whether a process has ended, where the 
 class ProcessPool:
     """Worker processes. Each evaluation has one until it ends; if it ends well, the next evaluation reuses the process.
 
-    Once a process had to be replaced, a spare is kept ready, so that no evaluation waits for Python to start.
+    A spare is kept ready where one is needed for every evaluation: because none is used again, because learners that
+    are paused keep theirs, or, where processes are not forked, once one had to be replaced.
     """
 
     can_kill = True
@@ -156,7 +157,8 @@ class ProcessPool:
         stored = self._space.store_config(config)
         left, speed = assignment.left(), assignment.speed
         process.send(Begin(assignment.trial, stored, assignment.step, assignment.folder, left, speed))
-        self._keep_spares(self._spares)
+        if not self._forks:  # a new process needs the time that the evaluation takes
+            self._keep_spares(self._spares)
 
     def step(self, trial: int) -> None:
         process = self._assigned[trial]
@@ -175,6 +177,8 @@ class ProcessPool:
             happened.append(TrialAnswer(trials[process], answer))
             if answer.kind is AnswerKind.YIELDED:
                 self._keep_spares(1)  # if it is paused it keeps its process, and another evaluation needs one
+            elif self._forks:  # which has all that this evaluation has imported
+                self._keep_spares(self._spares)
         return happened
 
     def _answers(
@@ -248,4 +252,5 @@ class ProcessPool:
     def kill(self, trial: int) -> None:
         if trial in self._assigned:
             self._assigned.pop(trial).kill()
-            self._spares = 1
+            if not self._forks:
+                self._spares = 1

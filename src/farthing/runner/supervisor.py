@@ -49,6 +49,10 @@ AWAKE, FORKED, FAILED, STAYS = 8, 9, 10, 11
 
 FORKS, SPAWNS = "forks", "spawns"  # how workers are started
 
+FOR_FORKS = {
+    "OPENBLAS_NUM_THREADS": "1"
+}  # it starts threads when it is loaded, and others than the main one end a fork
+
 RUN_POLL = 0.25  # seconds between checks that the run is there, where the system does not notify us
 DYING_SECONDS = 5.0  # that killed processes may take to end before the supervisor leaves them to the system
 DYING_POLL = 0.005  # seconds between checks that they have
@@ -125,7 +129,9 @@ class Supervisor:
         what, number, _, _ = RECORD.unpack(record)
         if what == START:
             (_, _, file), *_ = ancillary
-            (self._waiting[number],) = FILE.unpack(file[: FILE.size])
+            (channel,) = FILE.unpack(file[: FILE.size])
+            os.set_inheritable(channel, False)  # a nursery that held it too would hide that its worker closed it
+            self._waiting[number] = channel
         elif what == CANCEL:
             self._cancel(number)
         elif number in self._ended:
@@ -159,7 +165,8 @@ class Supervisor:
         os.set_inheritable(file, True)
         try:
             return os.posix_spawn(
-                self._command[0], [*self._command, kind, str(file)], os.environ,
+                self._command[0], [*self._command, kind, str(file)],
+                {**os.environ, **FOR_FORKS} if kind == "nursery" else os.environ,
                 setsid=True, setsigmask=[], setsigdef=self._reset,
             )  # fmt: skip
         finally:

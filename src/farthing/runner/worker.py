@@ -61,7 +61,7 @@ class Worker:
     """Has the objective, and at most one evaluation of it."""
 
     def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
-        self._payload, self._environment = payload, dict(os.environ)
+        self._payload = payload
         self._channel, self._messages = channel, messages
         self._teach = birth.teach
         self._steps: Iterator[Any] | None = None
@@ -72,7 +72,7 @@ class Worker:
         self._orphans = Orphans()
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup
         self._heard = [signal.SIGTERM] if ignored else TERMINATIONS
-        sys.argv[:] = payload.arguments
+        payload.surroundings.enter()
         _define_in_main(payload.objective)
 
     @reset_in_forks
@@ -117,21 +117,13 @@ class Worker:
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
             case Begin():
-                self._restore_surroundings()
+                self._payload.surroundings.restore()
                 return self._begin(message)
             case Step(left):
                 self._left = left
                 return self._step()
             case Close():
                 return AnswerKind.ENDED, self._close()
-
-    def _restore_surroundings(self) -> None:
-        """Working directory and environment as at the start, whatever the previous evaluation changed."""
-        with suppress(OSError):
-            os.chdir(self._payload.folder)
-        if self._environment != os.environ:
-            os.environ.clear()
-            os.environ.update(self._environment)
 
     def _begin(self, message: Begin) -> tuple[AnswerKind, Outcome | None]:
         self._left, self._speed = message.left, message.speed
@@ -154,6 +146,7 @@ class Worker:
         flush_output()
         self._inside_objective = False
         seconds = perf_counter() - self._began
+        self._teach()
         with suppress(OSError):  # then no message follows either: the thread that reads ends this process
             self._channel.send(Answer(AnswerKind.YIELDED, outcome, seconds, told_by=self._told_by))
         message = self._messages.get()
@@ -216,6 +209,7 @@ def load(file: int) -> Payload:
     with mmap(file, 0, access=ACCESS_READ) as content:
         payload: Payload = pickle.loads(content)
     os.close(file)
+    payload.surroundings.prepare()
     return payload
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ from farthing.plain import text_of, warn
 from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
 from farthing.runner.process_tree import is_running, kill_tree, open_pidfd, signal_name
 from farthing.runner.supervisor_process import LostStart, SupervisorProcess, socket_pair
+from farthing.runner.surroundings import Surroundings
 from farthing.space import Choice, Ordered, Space
 from farthing.trial import Config
 
@@ -62,16 +64,17 @@ class WorkerSetup:
         if not sys.executable:
             raise CannotIsolate("Python does not know the path of its own program (sys.executable)")
         options = {name: param.items for name, param in space.params.items() if isinstance(param, Choice | Ordered)}
-        file = _pickled(Payload(objective, options, _working_directory(), sys.argv))
+        environment = with_thread_limits(os.environ, max(_processor_count() // workers, 1))
+        file = _pickled(Payload(objective, options, Surroundings.here(environment)))
         path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-        threads = max(_processor_count() // workers, 1)
-        return cls(file, path, with_thread_limits(os.environ, threads), forks and CAN_FORK)
+        return cls(file, path, environment, forks and CAN_FORK)
 
     def supervisor(self) -> SupervisorProcess:
         """A process that starts workers. To the command it adds what to start, a worker or a nursery, and the number of
         a socket: the worker's end of its channel, or the nursery's to the supervisor."""
         numbers = [str(self.payload.fileno()), str(os.getpid())]
-        command = [sys.executable, "-P", "-c", BOOT, self.path, *numbers]
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # -W, -X, -O as the run's
+        command = [sys.executable, *flags, "-P", "-c", BOOT, self.path, *numbers]
         return SupervisorProcess(command, self.environment, [self.payload.fileno()], self.forks)
 
 
@@ -104,14 +107,6 @@ def _spawned_main_by_value() -> Iterator[None]:
         yield
     finally:
         cloudpickle.unregister_pickle_by_value(module)
-
-
-def _working_directory() -> str:
-    """Empty if it was removed."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
 
 
 def _processor_count() -> int:
