@@ -108,6 +108,8 @@ class Asked(Event):
             before = TrackedTrial(
                 proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
                 began=state.time,
+                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
+                start_up=self.charges.get("start-up", {}),
             )  # fmt: skip
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
