@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from mmap import ACCESS_READ, mmap
@@ -49,11 +49,10 @@ PARTING_POLL = 0.01  # seconds between checks that it is still there
 
 
 class Worker:
-    """Has the objective, and at most one evaluation of it. From inside the objective, `exchange` sends an answer and
-    waits for the next message."""
+    """Has the objective, and at most one evaluation of it. What the objective reports goes over the channel at once."""
 
-    def __init__(self, payload: Payload, exchange: Callable[[Answer], Begin | Step | Close]) -> None:
-        self._exchange = exchange
+    def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any]) -> None:
+        self._channel, self._messages = channel, messages
         self._payload, self._environment = payload, dict(os.environ)
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
@@ -140,7 +139,9 @@ class Worker:
         outcome = as_outcome(given)
         flush_output()
         self._inside_objective = False
-        message = self._exchange(Answer(AnswerKind.YIELDED, outcome, perf_counter() - self._began))
+        with suppress(OSError):  # the run is gone, or the objective closed the channel: no message follows
+            self._channel.send(Answer(AnswerKind.YIELDED, outcome, perf_counter() - self._began))
+        message = self._messages.get()
         self._began = perf_counter()
         self._hear_signals()
         self._inside_objective = True
@@ -191,15 +192,8 @@ def serve(channel: Channel, payload: int, run: int) -> None:
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
     channel.send(Answer(AnswerKind.AWAKE))
-
-    def exchange(answer: Answer) -> Begin | Step | Close:
-        with suppress(OSError):  # then no message follows either
-            channel.send(answer)
-        message: Begin | Step | Close = messages.get()
-        return message
-
     try:
-        worker = Worker(_loaded(payload), exchange)
+        worker = Worker(_loaded(payload), channel, messages)
     except BaseException as error:
         channel.send(Answer(AnswerKind.REFUSED, reason=f"{type(error).__name__}: {text_of(error)}"))
         messages.get()  # no message follows: the run kills this process
