@@ -52,7 +52,7 @@ class Worker:
     """Has the objective, and at most one evaluation of it. What the objective reports goes over the channel at once."""
 
     def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any]) -> None:
-        self._channel, self._messages = channel, messages
+        self.channel, self.messages = channel, messages
         self._payload, self._environment = payload, dict(os.environ)
         self._steps: Iterator[Any] | None = None
         self._run: Run | None = None
@@ -140,8 +140,8 @@ class Worker:
         flush_output()
         self._inside_objective = False
         with suppress(OSError):  # the run is gone, or the objective closed the channel: no message follows
-            self._channel.send(Answer(AnswerKind.YIELDED, outcome, perf_counter() - self._began))
-        message = self._messages.get()
+            self.channel.send(Answer(AnswerKind.YIELDED, outcome, perf_counter() - self._began))
+        message = self.messages.get()
         self._began = perf_counter()
         self._hear_signals()
         self._inside_objective = True
