@@ -9,8 +9,6 @@ from recipes import recipes, require_that_it_runs
 RECIPES = recipes(large=True)
 
 
-@pytest.mark.filterwarnings("ignore:.*does not have many workers")  # Lightning's advice for larger data
-@pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning")  # within Lightning and PyTorch
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -10,11 +10,6 @@ from trainings import EPOCHS, data, in_turn, stopped
 
 import farthing as ft
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*does not have many workers"),  # data of a few kilobytes
-    pytest.mark.filterwarnings("ignore:.*LeafSpec.*:FutureWarning"),  # within Lightning and PyTorch
-]
-
 
 def trained(config, callbacks=(), package="lightning.pytorch", **options):
     """The values of each epoch's validation, and how many epochs there were."""
