@@ -3,15 +3,21 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks blackbox batches failures bapi finishing bopt-synthetic bopt-curves bopt-toy levels \
 	extrapolation cost-models cost-transfer sklearn runner start throughput attack
 
-.PHONY: help demo test check format house clean $(addprefix bench-,$(EXPERIMENTS))
+define NEW_ENOUGH
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
+endef
+
+.PHONY: help demo test test-libraries check format house clean $(addprefix bench-,$(EXPERIMENTS))
 
 help:
 	@echo "make demo     tune a scikit-learn model under a 30-second budget"
-	@echo "make test     run all checks and tests"
+	@echo "make test     run all checks and tests but those of the next line"
+	@echo "make test-libraries   run the tests with PyTorch, Keras and Lightning, in an environment of their own"
 	@echo "make check    run ruff and mypy, and check the directions of imports"
 	@echo "make format   let ruff rewrite the code"
 	@echo "make house    sizes of files and functions, import cycles, and how far one ask and tell walks"
@@ -49,6 +55,9 @@ demo: .venv/demo.stamp
 
 test: check
 	$(BIN)/python -m pytest -n $$(($$(nproc 2>/dev/null || echo 2) + 1)) --dist worksteal  # many tests wait
+
+test-libraries: $(LIBRARIES)/made.stamp
+	$(LIBRARIES)/bin/python -m pytest tests/libraries
 
 check: .venv/test.stamp
 	$(BIN)/ruff check
@@ -93,7 +102,7 @@ clean:
 
 .venv/pip.stamp:
 	@echo "Making .venv ..."
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
+	@$(NEW_ENOUGH)
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	@touch $@
@@ -106,4 +115,11 @@ clean:
 .venv/test.stamp: .venv/demo.stamp
 	@echo "Installing what the tests need into .venv ..."
 	@$(BIN)/python -m pip install --quiet --group test --group check
+	@touch $@
+
+$(LIBRARIES)/made.stamp: tests/libraries/requirements.txt pyproject.toml
+	@echo "Installing Farthing, PyTorch, Keras and Lightning into $(LIBRARIES) ..."
+	@$(NEW_ENOUGH)
+	@$(PYTHON) -m venv $(LIBRARIES)
+	@$(LIBRARIES)/bin/python -m pip install --quiet --requirement tests/libraries/requirements.txt --editable .
 	@touch $@

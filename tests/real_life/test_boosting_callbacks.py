@@ -194,6 +194,7 @@ def test_xgboost_folds_are_reported_by_their_mean():
     assert study.trials[0].curve.values == pytest.approx(list(found[0]))
 
 
+@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")
 @pytest.mark.parametrize("name", ["XGBClassifier", "LGBMClassifier"])
 def test_in_the_interface_of_scikit_learn(name):
     """In a worker process, where XGBoost keeps its callbacks as a parameter of the estimator."""

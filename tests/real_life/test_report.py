@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
-import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 
 import farthing as ft
-from learners import STEPS, Alternating, cost_of, curve_of, iterative, learner, value_at
+from learners import STEPS, Alternating, cost_of, curve_of, learner, value_at
+from reporting import ANYWHERE, StopAtTwo, run_on, study_of
 
 pytestmark = pytest.mark.usefixtures("logged")
-
-ANYWHERE = pytest.mark.parametrize("isolate", [False, True], ids=["here", "worker"])
 
 
 def reporting(config):
@@ -30,27 +25,9 @@ def reporting(config):
         decision = run.report(value_at(config, step), cost=cost_of(step), process=os.getpid())
 
 
-def study_of(budget=None, **options):
-    assert hasattr(ft.Run, "report"), "nothing can be reported"
-    return iterative(budget, **options)
-
-
 def told(study):
     """What is known of the trials, apart from where they ran."""
     return [(trial.number, trial.config, trial.status, trial.value, trial.cost, trial.curve) for trial in study.trials]
-
-
-@dataclass(frozen=True)
-class StopAtTwo:
-    """Random trainings, each stopped after its second step."""
-
-    name: ClassVar[str] = "stop at two"
-
-    def propose(self, space, history, ledger, n, rng):
-        return [ft.Proposal(len(history.trials), {"x": float(rng.random())})]
-
-    def decide(self, space, history, ledger, trial, rng):
-        return ft.Decision.STOP if trial.kept_step == 2 else ft.Decision.CONTINUE
 
 
 class TestInWorkers:
@@ -115,6 +92,18 @@ class TestInWorkers:
         study = study_of("5m, 1 evaluation", policy="sobol").run(hangs, trial_seconds=0.5, progress=False)
         (trial,) = study.trials
         assert (trial.status, trial.curve.values) == (ft.Status.KILLED, (1.0,)), trial.error
+
+    def test_a_signal_while_it_waits_is_left_to_the_run(self):
+        """Schedulers of clusters signal all processes of a job; a training that is paused has nothing to end."""
+
+        def signal_it(study, trial):
+            if trial.status is ft.Status.PAUSED:
+                os.kill(trial.attributes["process"], signal.SIGTERM)
+
+        study = study_of().run(reporting, isolate=True, progress=False, callbacks=[signal_it])
+        assert study.count(ft.Status.COMPLETE) >= 3, study.trials[0].error
+        assert study.count(ft.Status.FAILED) == 0
+        assert "retrained" not in study.ledger.accounts
 
     def test_a_worker_is_used_again_after_it(self):
         def objective(config):
@@ -289,111 +278,3 @@ class TestDecisions:
 
         study = run_on(objective, isolate, ft.Budget(cost=100, evaluations=1), policy="sobol", max_steps=3)
         assert study.trials[0].attributes["left"] == 96.0
-
-
-def run_on(objective, isolate, budget="2 evaluations", **options):
-    return study_of(budget, **options).run(objective, isolate=isolate, progress=False)
-
-
-def in_thread(action):
-    errors = []
-
-    def call():
-        try:
-            action()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-
-
-def in_fork(action):
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            action()
-        except BaseException as error:
-            os.write(write, str(error).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    raise RuntimeError(os.read(read, 10_000).decode())
-
-
-class TestMistakes:
-    @ANYWHERE
-    @pytest.mark.parametrize("value", [math.nan, "0.5", None, [1.0, 2.0]], ids=str)
-    def test_a_value_that_is_none_fails_the_trial_as_if_it_was_yielded(self, isolate, value):
-        def yields(config):
-            yield 1.0
-            yield value
-
-        def reports(config):
-            run = ft.current_run()
-            run.report(1.0)
-            if run.report(value) is not ft.Decision.STOP:
-                run.report(0.0)
-
-        expected = run_on(yields, False, "1 evaluation", policy="sobol").trials[0]
-        found = run_on(reports, isolate, "1 evaluation", policy="sobol").trials[0]
-        assert (found.status, found.error, found.curve.values) == (ft.Status.FAILED, expected.error, (1.0,))
-        assert "the value must be" in found.error
-
-    @pytest.mark.parametrize("place", [in_thread, in_fork])
-    def test_elsewhere_than_where_the_objective_was_called_it_is_refused(self, place):
-        def objective(config):
-            run = ft.current_run()
-            place(lambda: run.report(1.0))
-
-        error = run_on(objective, True, "1 evaluation", policy="sobol").trials[0].error
-        assert "report: call it in the process and thread in which the objective was called" in error
-
-    @ANYWHERE
-    @pytest.mark.parametrize("first", ["yields", "reports"])
-    def test_yielding_and_reporting_do_not_mix(self, isolate, first):
-        def yields(config):
-            yield 1.0
-            ft.current_run().report(0.5)
-
-        def reports(config):
-            ft.current_run().report(0.5)
-            return yields(config)
-
-        objective = yields if first == "yields" else reports
-        trial = run_on(objective, isolate, "1 evaluation", policy="sobol").trials[0]
-        assert trial.status is ft.Status.FAILED
-        assert "it either yields its steps or reports them" in trial.error
-
-    def test_a_run_that_is_over_takes_no_reports(self):
-        runs = []
-
-        def objective(config):
-            runs.append(ft.current_run())
-            runs[0].report(1.0)
-            if len(runs) == 1:
-                ft.current_run().report(0.5)
-
-        study = run_on(objective, False, policy="sobol")
-        assert study.trials[0].curve.values == (1.0, 0.5), study.trials[0].error
-        assert "report: its trial has ended" in study.trials[1].error
-
-    @ANYWHERE
-    def test_an_error_after_a_report_fails_the_trial(self, isolate):
-        def objective(config):
-            ft.current_run().report(1.0)
-            raise ValueError("diverged")
-
-        study = run_on(objective, isolate, "1 evaluation", policy="sobol")
-        assert [(trial.status, trial.curve.values) for trial in study.trials] == [(ft.Status.FAILED, (1.0,))]
-        assert study.trials[0].error.endswith("ValueError: diverged")
-
-    def test_a_clean_stop_without_a_report_is_a_failure(self):
-        def objective(config):
-            raise ft.errors.TrainingStopped("by hand")
-
-        assert run_on(objective, False, "1 evaluation", policy="sobol").trials[0].error.endswith("by hand")

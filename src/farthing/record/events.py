@@ -107,9 +107,7 @@ class Asked(Event):
             config, space = dict(proposal.config), state.space
             before = TrackedTrial(
                 proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
-                began=state.time,
-                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
-                start_up=self.charges.get("start-up", {}),
+                began=state.time, start_up=self.charges.get("start-up", {}),
             )  # fmt: skip
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,

@@ -49,7 +49,7 @@ class Charging:
             return
         raise InvalidBudget(
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
-            f"objective{' or set usd_per_hour' if unit == 'usd' else ''}"
+            f"objective, or report(value, cost=...){' or set usd_per_hour' if unit == 'usd' else ''}"
             f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
         )
 

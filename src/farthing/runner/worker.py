@@ -58,7 +58,7 @@ class Birth:
 
 
 class Worker:
-    """Has the objective, and at most one evaluation of it."""
+    """Has the objective, and at most one evaluation of it. What the objective reports goes over the channel at once."""
 
     def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
         self._payload = payload
