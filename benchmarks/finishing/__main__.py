@@ -94,8 +94,8 @@ paused too, and there is no trained model. So `auto` keeps what is needed to com
 before the budget is spent; [the runner's page](runner.md#the-winner-whole) says when. How often does a study end with
 its best trial complete, and does that cost quality?
 
-{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean costs
-of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
+{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean
+costs of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
 `auto`, which is `bapi` and the rule. Regret is 0 for the lowest error among 10,000 random trainings and 1 for their
 median. "of the trained" is the regret of the best *complete* trial: of the model that you can use.
 
