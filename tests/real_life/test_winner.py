@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from inspect import signature
 
 import farthing as ft
 from tests.real_life.winner_learners import PASSES, SPACE, error_of, learner, saved_model
@@ -60,16 +60,13 @@ def test_a_paused_winner_is_completed_afterwards(tmp_path):
 
 
 def test_losers_leave_no_checkpoints_behind(tmp_path):
+    assert "keep_checkpoints" in signature(ft.tune).parameters, "nothing says which checkpoints are kept"
     kept = {}
     for keep in ("all", "best", 2):
-        file = tmp_path / f"{keep}.db"
-        try:
-            study = ft.tune(
-                learner, SPACE, "4 evaluations", policy="random", max_steps=PASSES, seed=0, storage=file,
-                keep_checkpoints=keep, progress=False,
-            )  # fmt: skip
-        except TypeError as error:
-            pytest.fail(f"nothing says which checkpoints are kept: {error}")
+        study = ft.tune(
+            learner, SPACE, "4 evaluations", policy="random", max_steps=PASSES, seed=0, keep_checkpoints=keep,
+            storage=tmp_path / f"{keep}.db", progress=False,
+        )  # fmt: skip
         with study:
             ranked = sorted(study.trials, key=lambda trial: trial.value)
             folders = {trial.number for trial in ranked if trial.checkpoint_dir is not None}
