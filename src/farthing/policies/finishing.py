@@ -30,8 +30,8 @@ FINISHING = "finishing the best"  # the reason of such a proposal, and what late
 
 OVERHEAD = ("optimiser", "start-up")  # accounts that no evaluation is charged to
 
-# Chosen on six tasks that docs/finishing.md does not show: 46 studies with budgets of 2 to 8 trainings. Without the rule
-# the best ended complete in 46 % of them, and the mean regret was 0.22; with it in 78 %, with 0.18.
+# Chosen on six tasks that docs/finishing.md does not show, 46 studies with budgets of 2 to 8 trainings. Without the
+# rule the best ended complete in 46 % of them, and the mean regret was 0.22; with it in 78 %, with 0.18.
 SAFETY = 1.1  # times F, since steps vary; 1.0 gave 76 % and 0.20
 MARGIN = 0.2  # of a training: the least that `bapi` trains a new one; 0 gave 70 % and 0.19, 1 gave 83 % and 0.21
 MOST = 0.5  # of the whole budget; 0.25 gave 63 % and 0.21, 1 gave 74 % and 0.20
