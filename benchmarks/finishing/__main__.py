@@ -103,9 +103,9 @@ median. "of the trained" is the regret of the best *complete* trial: of the mode
 
 The regret with the rule, minus that without it, is {difference} in the mean (95 % interval). Where the best is not
 complete with the rule, it was found so late that the rest of the budget was not enough, it needed more than half of the
-whole budget, or its later steps cost more than its first ones. The constants of the rule were chosen on six other tasks: to keep
-at most half of the budget (in place of a tenth, a quarter or all of it), and to begin when less than a fifth of a
-training is left beyond it (in place of 0, a tenth, a half or a whole one).
+whole budget, or its later steps cost more than its first ones. The constants of the rule were chosen on six other
+tasks: to keep at most half of the budget (in place of a tenth, a quarter or all of it), and to begin when less than a
+fifth of a training is left beyond it (in place of 0, a tenth, a half or a whole one).
 
 {machine}
 
