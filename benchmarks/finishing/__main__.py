@@ -94,15 +94,18 @@ paused too, and there is no trained model. So `auto` keeps what is needed to com
 before the budget is spent; [the runner's page](runner.md#the-winner-whole) says when. How often does a study end with
 its best trial complete, and does that cost quality?
 
-{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean costs
-of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
+{tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean
+costs of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
 `auto`, which is `bapi` and the rule. Regret is 0 for the lowest error among 10,000 random trainings and 1 for their
 median. "of the trained" is the regret of the best *complete* trial: of the model that you can use.
 
 {rows}
 
-The regret with the rule, minus that without it, is {difference} in the mean (95 % interval). The constants of the rule
-were chosen on six other tasks.
+The regret with the rule, minus that without it, is {difference} in the mean (95 % interval). Where the best is not
+complete with the rule, it was found so late that the rest of the budget was not enough, it needed more than half of the
+whole budget, or its later steps cost more than its first ones. The constants of the rule were chosen on six other
+tasks: to keep at most half of the budget (in place of a tenth, a quarter or all of it), and to begin when less than a
+fifth of a training is left beyond it (in place of 0, a tenth, a half or a whole one).
 
 {machine}
 

@@ -20,7 +20,8 @@ SOURCE = DOCS.parent / "src" / "farthing"
 ROWS = [  # top to bottom, each room with its place from left (0) to right (1); a new room needs one
     {"tuning": 0.2, "adapters": 0.4, "cli": 0.6, "problems": 0.8},
     {"study": 0.5},
-    {"runner": 0.4, "study_view": 0.66},
+    {"study_view": 0.66},
+    {"runner": 0.4},
     {"session": 0.5},
     {"policies": 0.5},
     {"record": 0.3, "acquisitions": 0.8},

@@ -72,10 +72,14 @@ def best_step(trial: TrackedTrial) -> int | None:
 
 def with_checkpoint_dir(session: Session, *shown: Trial) -> list[Trial]:
     """Trials as users see them, with the folders that hold the checkpoints of their best steps."""
-    root, tracked = _known_root(session), session.history.trials
-    if root is None or root.is_symlink() or not root.is_dir():
+    root = _known_root(session)
+    if root is None or root.is_symlink():
         return list(shown)
-    return [replace(trial, checkpoint_dir=_found(root, tracked[trial.number])) for trial in shown]
+    return [
+        replace(trial, checkpoint_dir=_found(root, session.history.trials[trial.number]))
+        if os.path.lexists(folder_of(root, trial.number)) else trial  # a quick trial that writes nothing stays quick
+        for trial in shown
+    ]  # fmt: skip
 
 
 def _found(root: Path, trial: TrackedTrial) -> Path | None:
@@ -120,7 +124,9 @@ def remove(root: Path, number: int) -> None:
 
 
 def remove_folder(path: Path) -> None:
+    if not os.path.lexists(path):
+        return
     if path.is_symlink():
         path.unlink()
-    elif path.exists():
+    else:
         shutil.rmtree(path)
