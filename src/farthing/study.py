@@ -25,7 +25,7 @@ from farthing.record.settings import checked_space, opened, require_same, requir
 from farthing.record.storage import EventLog, open_log
 from farthing.runner.clock import take_beginning
 from farthing.runner.loop import run
-from farthing.runner.notices import what_is_odd_said
+from farthing.runner.notices import notice_edits, notice_idleness
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
 from farthing.space import Space
@@ -283,8 +283,10 @@ class Study(StudyView):
         """
         began = take_beginning()
         options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
-        with what_is_odd_said(self._session, objective):
-            run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        before = self._history
+        notice_edits(self._session, objective)
+        run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        notice_idleness(self._session, before)
         return self
 
     def stop(self) -> None:

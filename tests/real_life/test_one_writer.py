@@ -95,7 +95,9 @@ def test_scripts_that_ask_in_one_process_and_tell_in_another_take_turns(tmp_path
     tell = "import sys, farthing as ft; print(ft.Study.resume(sys.argv[1]).tell(int(sys.argv[2]), value=1.0).status)"
     for number in range(2):
         for script in (ask, tell):
-            done = subprocess.run([sys.executable, "-c", script, str(path), str(number)], capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, "-c", script, str(path), str(number)], capture_output=True, text=True
+            )
             assert done.stdout.strip() == (str(number) if script is ask else "complete"), done.stderr
     assert not Path(f"{path}.lock").exists()
 
@@ -178,16 +180,15 @@ class TestLooking:
     def test_a_view_follows_a_study_that_another_process_runs(self, tmp_path):
         assert hasattr(ft.Study, "open"), "a file cannot be opened to look at"
         path = tmp_path / "study.db"
-        with started(RUNNER, path) as runner:
-            with ft.Study.open(path) as view:
-                assert [trial.status for trial in view.trials] == [ft.Status.RUNNING]
-                assert f"process {runner.pid} on " in view.runner
-                runner.communicate("\n" * 9, timeout=60)
-                assert view.count() == 1, "it is as it was when it was read"
-                assert view.refresh().count(ft.Status.COMPLETE) == 4
-                assert view.runner is None
-                assert view.ended is not None
-                assert view.best.value == min(trial.value for trial in view.trials)
+        with started(RUNNER, path) as runner, ft.Study.open(path) as view:
+            assert [trial.status for trial in view.trials] == [ft.Status.RUNNING]
+            assert f"process {runner.pid} on " in view.runner
+            runner.communicate("\n" * 9, timeout=60)
+            assert view.count() == 1, "it is as it was when it was read"
+            assert view.refresh().count(ft.Status.COMPLETE) == 4
+            assert view.runner is None
+            assert view.ended is not None
+            assert view.best.value == min(trial.value for trial in view.trials)
 
     def test_it_reads_what_is_new_changes_nothing_and_says_so(self, tmp_path):
         assert hasattr(ft.Study, "open"), "a file cannot be opened to look at"

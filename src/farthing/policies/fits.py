@@ -132,7 +132,7 @@ class FittedModels:
             fresh.listed(),
             log_cost,
             success,
-            design_share(history.trials[:design], ledger),
+            design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
             rng,
         )  # fmt: skip
