@@ -227,6 +227,8 @@ class Session:
 
     def _from_start(self, n: int) -> list[Proposal]:
         """The next of the configurations to begin with, but for those whose results are known."""
+        if not self._start:
+            return []
         taken, key = self.history.taken, self.space.key
         self._start = [config for config in self._start if key(config) not in taken]
         return [

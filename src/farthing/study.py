@@ -39,7 +39,7 @@ from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.finishing import FinishingSession
 from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.loop import run
-from farthing.runner.notices import what_is_odd_said
+from farthing.runner.notices import notice_edits, notice_idleness
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
 from farthing.space import Space
@@ -323,8 +323,10 @@ class Study(StudyView):
             paused_limit=paused_limit, paused_memory=paused_memory, keep_checkpoints=keep_checkpoints,
             max_failures=max_failures, meter=meter, progress=progress,
         )  # fmt: skip
-        with what_is_odd_said(self._session, objective):
-            self._run(self._session, objective, began, options, callbacks)
+        before = self._history
+        notice_edits(self._session, objective)
+        self._run(self._session, objective, began, options, callbacks)
+        notice_idleness(self._session, before)
         return self
 
     def finish(

@@ -94,15 +94,15 @@ class Trials(Sequence[TrackedTrial]):
         before = self._all[number] if number < len(self._all) else None
         if before is not None and before.key != trial.key:  # a key is not given back by taking in another
             return Trials.of((*self._all[:number], trial, *self._all[number + 1 :]))
-        grown = Trials(
-            self._all.with_item(number, trial),
+        grown = self._all.with_item(number, trial)
+        return Trials(
+            grown,
             _with(self._running, number, trial.status is Status.RUNNING),
             _with(self._cut_short, number, trial.cut_short),
-            self._best,
+            _best_after(grown, self._best, trial),
             _counted(self.counts, before, trial),
             self.keys.with_key(trial.key) if before is None else self.keys,
         )
-        return replace(grown, _best=_best_after(grown, self._best, trial))
 
     @property
     def running(self) -> list[TrackedTrial]:

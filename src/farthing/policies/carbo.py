@@ -16,7 +16,7 @@ from farthing.checks import number, whole_number
 from farthing.history import History
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FittedModels
-from farthing.policies.initial_design import WARM_UP, cost_effective_design
+from farthing.policies.initial_design import WARM_UP, cost_effective_design, design_share
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
@@ -42,11 +42,16 @@ class CArBO(CostWeighted):
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
-        if warmed and ledger.fraction < self.design_share:
+        if warmed and ledger.fraction < self.design_share and self._is_designing(history, ledger):
             proposals = cost_effective_design(space, history, n, rng)
             if proposals:
                 return proposals
         return super().propose(space, history, ledger, n, rng)
+
+    def _is_designing(self, history: History, ledger: Ledger) -> bool:
+        """Known results are a design that others have paid for."""
+        known = [trial for trial in history.trials if trial.added]
+        return ledger.fraction + design_share(known, ledger) < self.design_share
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)

@@ -135,7 +135,7 @@ class FittedModels:
             log_cost,
             shifted(log_cost, history.start_price(ledger.unit)),
             success,
-            design_share(history.trials[:design], ledger),
+            design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
             rng,
         )  # fmt: skip

@@ -115,11 +115,12 @@ class Asked(Event):
             pending=self.pending, forgotten=False, ended=None,
         )  # fmt: skip
         fits = {**history.fits, **proposal.fits}
-        grown = replace(history.with_trial(trial), asks=self.ask + 1, fits=fits)
-        ran = state.objective if self.objective is None else Ran(self.objective, proposal.trial)
+        grown = replace(history, trials=history.trials.with_trial(trial), asks=self.ask + 1, fits=fits)
+        if self.objective is not None:
+            state = replace(state, objective=Ran(self.objective, proposal.trial))
         known = not new and before.status is Status.RUNNING  # promised by a process that ended without a word
         cost = (proposal.predicted_cost or 0.0) - (before.predicted_cost or 0.0 if known else 0.0)
-        return replace(state, history=grown, objective=ran).charged(self.charges).promised(cost, 0 if known else 1)
+        return state.grown(grown, self.charges, cost, 0 if known else 1)
 
     def seen(self, before: State, earlier: Iterable[Asked]) -> State:
         """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals; and the
@@ -182,7 +183,7 @@ class Reported(Event):
             attributes={**trial.attributes, **report.attributes}, kept_step=step, undecided=new,
             saved_step=step if report.saved else trial.saved_step,
         )  # fmt: skip
-        return replace(state, history=state.history.with_trial(further)).charged(self.charges)
+        return state.grown(state.history.with_trial(further), self.charges)
 
 
 @dataclass(frozen=True)
@@ -278,9 +279,10 @@ class Ended(Event):
             pending=False, forgotten=self.forgotten, ended=state.time,
         )  # fmt: skip
         length = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
-        grown = replace(history.with_trial(trial), max_steps=history.max_steps or length)
-        ended = replace(state, history=grown).charged(self.charges)
-        return ended.promised(-(running.predicted_cost or 0.0), -1)
+        grown = history.with_trial(trial)
+        if history.max_steps is None and length is not None:
+            grown = replace(grown, max_steps=length)
+        return state.grown(grown, self.charges, -(running.predicted_cost or 0.0), -1)
 
 
 def _least(a: float | None, b: float | None) -> float | None:

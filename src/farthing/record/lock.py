@@ -18,7 +18,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -56,6 +56,9 @@ LONGEST_NOTE = 300  # bytes of a lock file that are read: a process and a host
 OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+FREE: AbstractContextManager[object] = nullcontext()  # of a study in memory
+
+
 class WriteLock:
     """The right of one study object to write to its file. None, a study in memory, is free.
 
@@ -71,22 +74,12 @@ class WriteLock:
                 self, _owner_is_gone, self._path, self._owner
             )  # also when the process ends
 
-    @contextmanager
-    def held(self, *, keep: bool = False) -> Iterator[None]:
+    def held(self, *, keep: bool = False) -> AbstractContextManager[object]:
         """Hold the file for writing, or raise a StorageError that names who holds it; with `keep` until `release`."""
-        if self._path is None:
-            yield
-            return
-        self._take(self._path)
-        try:
-            yield
-        except BaseException:
-            keep = False
-            raise
-        finally:
-            self._leave(self._path, keep)
+        return FREE if self._path is None else _Use(self, self._path, keep)
 
-    def _take(self, path: Path) -> None:
+    def take(self, path: Path) -> None:
+        """Begin to use it."""
         assert self._file is not None
         with _guard:
             _give_back()
@@ -99,7 +92,8 @@ class WriteLock:
                 held.owner, held.kept, held.written = self._owner, False, False
             held.uses += 1
 
-    def _leave(self, path: Path, keep: bool) -> None:
+    def leave(self, path: Path, keep: bool) -> None:
+        """One use of it has ended."""
         with _guard:
             held = _held.get(_key(path))  # None in a fork
             if held is not None and held.owner is self._owner:
@@ -124,6 +118,21 @@ class WriteLock:
             with _guard:
                 _gone.append((self._path, self._owner))
                 _give_back()
+
+
+class _Use:
+    """A lock while it is in use: there is one for every event, so that it has to be quick."""
+
+    __slots__ = ("_keep", "_lock", "_path")
+
+    def __init__(self, lock: WriteLock, path: Path, keep: bool) -> None:
+        self._lock, self._path, self._keep = lock, path, keep
+
+    def __enter__(self) -> None:
+        self._lock.take(self._path)
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._lock.leave(self._path, self._keep and kind is None)
 
 
 def _key(path: Path) -> tuple[int, str]:

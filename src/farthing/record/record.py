@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 from farthing.budget import ACCOUNT_OF, Budget, Charges, Ledger, amount_text
@@ -129,7 +128,7 @@ class Record:
                 self._take_in_others()
                 self._require_possible(happened)
                 time = self._append(*happened)
-            state = replace(self.state, time=time)
+            state = self.state.at(time)
             for event in happened:
                 state = event.applied(state)
             self.state = state
@@ -209,7 +208,7 @@ class Record:
                 event.check(state)
                 if isinstance(event, Asked):
                     stored_fits.check(event.proposal.fits, self.settings.policy, len(self.space))
-                state = event.applied(replace(state, time=time))
+                state = event.applied(state.at(time))
                 if event.about is not None:
                     self._last_of[event.about] = number
             except Exception as error:  # whatever a file of unknown origin holds, and can make of our code

@@ -3,23 +3,22 @@ evaluates nothing at all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
+from farthing.history import History
 from farthing.plain import warn
 from farthing.runner.objective_code import code_of, differ
 from farthing.session import Session
 from farthing.trial import Objective
 
 
-@contextmanager
-def what_is_odd_said(session: Session, objective: Objective) -> Iterator[None]:
-    """Inside, a study is run with that objective."""
+def notice_edits(session: Session, objective: Objective) -> None:
+    """Before a run: say if earlier results are those of other code."""
     session.objective = code_of(objective)
     if text := _another_objective(session):
         warn(text)
-    before = session.history
-    yield
+
+
+def notice_idleness(session: Session, before: History) -> None:
+    """After a run: say if it evaluated nothing, or left something to be told."""
     if session.interrupted or session.stop_requested:
         return
     if session.history.asks == before.asks and session.history.trials == before.trials:

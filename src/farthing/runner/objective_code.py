@@ -15,6 +15,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 VERSION = f"{sys.implementation.name}-{sys.version_info[0]}.{sys.version_info[1]}"
+HAS_DOCSTRING = 0x4000000  # of a code object, from Python 3.13 on
 OURS = "farthing"  # whose code changes with its version, and is no objective of anybody's
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis))
 
@@ -94,11 +95,16 @@ def _names(code: CodeType) -> set[str]:
 
 def _described(code: CodeType) -> tuple[Any, ...]:
     """What a code object does, without where it is written."""
-    constants = code.co_consts
-    if constants and isinstance(constants[0], str) and not code.co_name.startswith("<"):
-        constants = constants[1:]  # a docstring, or else what the bytecode names anyway
+    constants = code.co_consts[1:] if _has_docstring(code) else code.co_consts
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return (code.co_code, code.co_argcount, code.co_kwonlyargcount, code.co_flags, *names, _plain(constants))
+
+
+def _has_docstring(code: CodeType) -> bool:
+    """Whether the first constant is a docstring, or the place of one."""
+    if sys.version_info >= (3, 13):
+        return bool(code.co_flags & HAS_DOCSTRING)
+    return not code.co_name.startswith("<")
 
 
 def _plain(constant: Any) -> Any:
