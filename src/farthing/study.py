@@ -55,6 +55,7 @@ class Study(StudyView):
     space      where to search: a Space, or a dict: {"rate": (1e-4, 0.1, "log"), "depth": (1, 9), "kind": ["a", "b"]}
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
     policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
+    maximize   True if the largest value is the best
     seed       a whole number that makes proposals repeatable; None draws one
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first

@@ -92,6 +92,6 @@ def require_more_than_spent(ledger: Ledger | None, total: Budget) -> None:
         if limit < ledger.total(unit):
             spent = amount_text(unit, ledger.total(unit))
             raise InvalidBudget(
-                f"budget: {amount_text(unit, limit)} is less than the {spent} that are spent already; `budget` is the "
-                f"new total, {ledger.budget} until now"
+                f"budget: {amount_text(unit, limit)} is less than what is spent already, {spent}; `budget` is the new "
+                f"total, {ledger.budget} until now"
             )

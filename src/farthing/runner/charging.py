@@ -13,6 +13,7 @@ from farthing.runner.meters import Meters
 from farthing.session import Session
 from farthing.trial import Status
 
+RATE = ", or name a rate: $5 at $2.5/h, Budget(usd=5, usd_per_hour=2.5)"
 SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
 
 
@@ -49,7 +50,7 @@ class Charging:
             return
         raise InvalidBudget(
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
-            f"objective, or report(value, cost=...){' or set usd_per_hour' if unit == 'usd' else ''}"
+            f"objective, or report(value, cost=...){RATE if unit == 'usd' else ''}"
             f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
         )
 
