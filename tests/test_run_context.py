@@ -7,6 +7,7 @@ import gc
 import os
 import shutil
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -358,8 +359,8 @@ class TestBlackBox:
                 raise KeyboardInterrupt
             return value_at(config, 1)
 
-        for _ in range(2):
-            with iterative("1 evaluation", policy="sobol", max_steps=None, storage=path) as study:
+        for ended in (pytest.raises(KeyboardInterrupt), nullcontext()):
+            with iterative("1 evaluation", policy="sobol", max_steps=None, storage=path) as study, ended:
                 study.run(objective, progress=False)
         assert study.trials[0].status is ft.Status.COMPLETE
         assert isinstance(ft.Run, type)

@@ -8,6 +8,7 @@ FarthingError
 ├── UnknownTrial       (also KeyError)     a report about a trial that is not running
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
 ├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
+├── EveryTrialFailed   (also RuntimeError) the first trials of a run all failed alike
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
@@ -15,6 +16,8 @@ FarthingError
 └── StorageError                           a study file that cannot be used
     └── StudyMismatch                      the file holds a different study than the one asked for
 """
+
+from typing import Any
 
 
 class FarthingError(Exception):
@@ -50,6 +53,12 @@ class NoTrial(FarthingError, LookupError):
 
 class MeterUnavailable(FarthingError, RuntimeError):
     """Nothing here measures what was asked for: a file, a right or a package is missing."""
+
+
+class EveryTrialFailed(FarthingError, RuntimeError):
+    """The first trials of a run all failed with one type of error; `study` is the study, which holds them."""
+
+    study: Any = None
 
 
 class StudyEnded(FarthingError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -26,6 +27,9 @@ ERROR_TEXT = 100_000  # characters that are kept of an error: more than a screen
 LONGEST_NAME = 1000  # characters of an attribute's name
 CONTAINER = 30  # characters as which a list or dict counts: many are slow to read, however little is in them
 SAYING_SECONDS = 0.1  # that a warning may take: a terminal that is read takes microseconds
+_EXCEPTION = re.compile(r"((?:\w+\.)*[A-Z]\w*)(?::|$)")  # at the beginning of a line, as tracebacks show it
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 LEFT_OUT = "left out: it is too large to keep"
 
 
@@ -229,6 +233,32 @@ class _Plain:
         self._left -= characters
         if self._left < 0:
             raise _TooLarge
+
+
+def headline(error: str) -> str:
+    r"""The line of an error's text that says most: of a traceback the one that names the exception, else the last one.
+
+    >>> headline('Traceback (most recent call last):\n  File "a.py", line 1, in f\n    x()\nValueError: one\ntwo')
+    'ValueError: one'
+    >>> headline("killed: the budget is spent")
+    'killed: the budget is spent'
+    """
+    lines = error.strip().splitlines() or [""]
+    frames = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    after = lines[frames[-1] + 1 :] if frames else []
+    return next((line for line in after if not line.startswith(" ")), lines[-1])
+
+
+def error_kind(error: str) -> str:
+    """What errors of one kind share: the type of an exception, or a sentence without its numbers and what it quotes.
+
+    >>> error_kind("ValueError: no 5"), error_kind("killed: it took longer than 5s, the limit of a trial")
+    ('ValueError', 'killed: it took longer than #s, the limit of a trial')
+    """
+    line = headline(error)
+    if named := _EXCEPTION.match(line):
+        return named[1]
+    return _NUMBER.sub("#", _QUOTED.sub("...", line.partition(", got ")[0]))
 
 
 def counted(count: int, noun: str) -> str:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from farthing.budget import ACCOUNT_OF, Charges, Ledger, amount_text
-from farthing.errors import BudgetSpent, InvalidArgument, SpaceExhausted, StudyEnded, TargetReached
+from farthing.budget import ACCOUNT_OF, Charges, Ledger
+from farthing.errors import BudgetSpent, InvalidArgument, InvalidSpace, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History, Way
 from farthing.history.history import TrackedTrial
 from farthing.numerics.threads import one_blas_thread
-from farthing.plain import cut_text, stored_attributes
+from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.thinking import Thinking
 from farthing.record.events import Asked, Charged, Dropped, Ended, Reported
@@ -39,19 +39,20 @@ STATUS_AFTER = {
 class Session:
     """A record that grows by what its policy proposes and what is made of it.
 
-    `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run.
+    `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run; `halted`
+    says in words what else ended it.
     """
 
     record: Record
     policy: Policy
     stop_requested: bool = False
     interrupted: bool = False
+    halted: str = ""
 
     def __post_init__(self) -> None:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
         self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
-        self._stop_at = self.record.direction.turned(settings.stop_at)
         self._thinking = Thinking()
 
     @property
@@ -83,8 +84,17 @@ class Session:
         while len(proposals) < n and (some := self._propose_some(n - len(proposals), overhead, seconds)):
             proposals += some
         if not proposals:
-            raise SpaceExhausted(f"all {len(self.history.trials)} allowed configurations were proposed")
+            self._refuse_exhausted()
+        self.halted = ""
         return proposals
+
+    def _refuse_exhausted(self) -> NoReturn:
+        """A space without a single configuration is a mistake, not an end."""
+        proposed = len(self.history.trials)
+        if not proposed:
+            raise InvalidSpace("forbid: every configuration that was looked at is forbidden; nothing can be proposed")
+        self.halted = f"all {counted(proposed, 'allowed configuration')} were proposed"
+        raise SpaceExhausted(self.halted)
 
     def _propose_some(self, n: int, overhead: Callable[[], Charges], seconds: float) -> list[Proposal]:
         """Up to n from one source: what was cut short, then what `start` gives, then the policy."""
@@ -111,14 +121,17 @@ class Session:
     @property
     def ended(self) -> StudyEnded | None:
         """Why there will be no more proposals, or None."""
-        ledger = self.ledger
-        if unit := ledger.reached:
-            limit = amount_text(unit, ledger.budget.limits[unit])
-            return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
-        best = self.history.incumbent
-        if self._stop_at is not None and best is not None and best.value is not None and best.value <= self._stop_at:
-            return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
-        return None
+        return self.results.ended
+
+    @property
+    def why_ended(self) -> str:
+        """Why the study, or its last run, has ended; "" while it goes on."""
+        trials = counted(len(self.history.trials), "trial")
+        if why := self.results.why_ended:
+            return why
+        if self.interrupted:
+            return f"interrupted after {trials}"
+        return self.halted or (f"stopped by study.stop() after {trials}" if self.stop_requested else "")
 
     def _again(self, n: int) -> list[Proposal]:
         """Trials that were cut short go on under their number."""

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from farthing import checks
-from farthing.budget import Budget, warn_if_endless
+from farthing.budget import Budget, Ledger, amount_text, warn_if_endless
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import FarthingError, InvalidArgument, StorageError, StudyMismatch
+from farthing.errors import EveryTrialFailed, FarthingError, InvalidArgument, InvalidBudget, StorageError, StudyMismatch
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import checked_space, opened, require_same, require_same_functions
 from farthing.record.storage import EventLog, open_log
 from farthing.runner.clock import take_beginning
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.loop import run
 from farthing.runner.options import PAUSED_LIMIT, RunOptions
 from farthing.session import Session
@@ -129,6 +130,7 @@ class Study(StudyView):
             study = cls.__new__(cls)
             study._session = Session(record, chosen)
             if limits is not None:
+                _require_more_than_spent(record.ledger, limits)
                 record.limit(limits)
         return study
 
@@ -223,10 +225,13 @@ class Study(StudyView):
     def run(
         self, objective: Objective, *, workers: int = 1, isolate: bool | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
-        paused_limit: int = PAUSED_LIMIT, meter: Any = None, progress: bool | None = None,
-        callbacks: Iterable[Callback] = (),
+        paused_limit: int = PAUSED_LIMIT, max_failures: int | None = MAX_FAILURES, meter: Any = None,
+        progress: bool | None = None, callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
-        """Evaluate proposals until the study ends; returns the study itself.
+        """Evaluate proposals until the study ends; returns the study itself, and `why_ended` says why.
+
+        After Ctrl-C all is recorded. Then a script goes on with KeyboardInterrupt, whose `study` is the study; at a
+        prompt (Python, IPython, a notebook) the study is returned, and its `interrupted` is True.
 
         workers        number of evaluations that run in parallel
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
@@ -235,14 +240,23 @@ class Study(StudyView):
         trial_memory   the most memory a trial may hold ("2GB"); then it is killed
         paused_limit   the number of paused learners that may stay alive; beyond that limit the worst one is closed, and
                        continues from its checkpoint or from the beginning
+        max_failures   end the run with EveryTrialFailed if this many first trials all fail with one type of error and
+                       the study has no value yet; None never does
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
         progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
         callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
                        `study.stop()` to end the run
         """
         began = take_beginning()
-        options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
-        run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        options = RunOptions(
+            workers=workers, isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory,
+            paused_limit=paused_limit, max_failures=max_failures, meter=meter, progress=progress,
+        )  # fmt: skip
+        try:
+            run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+        except (KeyboardInterrupt, EveryTrialFailed) as error:
+            error.study = self  # type: ignore[union-attr]  # for who called `tune`, and has no study yet
+            raise
         return self
 
     def stop(self) -> None:
@@ -263,6 +277,17 @@ class Study(StudyView):
     def __reduce__(self) -> Any:
         """A copy elsewhere would not be this study: what is told to it would be lost."""
         raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
+
+
+def _require_more_than_spent(ledger: Ledger, total: Budget) -> None:
+    """A new budget is a total. One that is spent already was probably meant as what is added."""
+    for unit, limit in total.limits.items() if total != ledger.budget else ():
+        if limit < ledger.total(unit):
+            spent = amount_text(unit, ledger.total(unit))
+            raise InvalidBudget(
+                f"budget: {amount_text(unit, limit)} is less than the {spent} that are spent already; `budget` is the "
+                f"new total, {ledger.budget} until now"
+            )
 
 
 def _checked(callbacks: Any) -> list[Callable[..., Any]]:

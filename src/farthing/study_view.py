@@ -11,6 +11,7 @@ from farthing.errors import StudyEnded
 from farthing.history import History
 from farthing.history.cost_knowledge import Task
 from farthing.numerics.threads import one_blas_thread
+from farthing.plain import counted
 from farthing.policies import Policy, recommend
 from farthing.policies.pareto import front_of
 from farthing.session import Session
@@ -59,6 +60,17 @@ class StudyView:
     def ended(self) -> StudyEnded | None:
         """Why there will be no more proposals, or None."""
         return self._session.ended
+
+    @property
+    def why_ended(self) -> str:
+        """Why the study, or its last run, has ended, in words; "" while it goes on.
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "4 evaluations", progress=False)
+        >>> study.why_ended
+        'the budget of 4 evaluations is spent'
+        """
+        return self._session.why_ended
 
     @property
     def ledger(self) -> Ledger:
@@ -143,6 +155,6 @@ class StudyView:
         best = self._session.results.best_value
         value = "none yet" if best is None else f"{best:.6g}"
         return (
-            f"<{type(self).__name__} {self.policy.name}: {len(self._history.trials)} trials, best {value}, "
+            f"<{type(self).__name__} {self.policy.name}: {counted(len(self._history.trials), 'trial')}, best {value}, "
             f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
         )

@@ -11,6 +11,7 @@ from farthing.budget import Budget
 from farthing.history.cost_knowledge import CostFeatures, CostPrior, Task
 from farthing.policies import Policy
 from farthing.runner.clock import counted_from
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
 from farthing.study import Callback, Study
@@ -38,6 +39,7 @@ def tune(
     trial_seconds: float | str | None = None,
     trial_memory: float | str | None = None,
     paused_limit: int = PAUSED_LIMIT,
+    max_failures: int | None = MAX_FAILURES,
     meter: Any = None,
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
@@ -75,6 +77,7 @@ def tune(
             trial_seconds=trial_seconds,
             trial_memory=trial_memory,
             paused_limit=paused_limit,
+            max_failures=max_failures,
             meter=meter,
             progress=progress,
             callbacks=callbacks,

@@ -507,7 +507,8 @@ class TestMakingPriors:
         def objective(config: dict[str, Any]) -> float:
             raise KeyboardInterrupt
 
-        study.run(objective, progress=False)
+        with pytest.raises(KeyboardInterrupt):
+            study.run(objective, progress=False)
         assert study.trials[2].cost is not None
         assert ft.CostPrior.from_studies([study]).studies[0].costs.tolist() == [2.0, 3.0]
 

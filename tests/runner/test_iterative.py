@@ -116,7 +116,8 @@ class TestFreezeAndThaw:
 
         study = iterative("1h", policy=Slow())
         start = time.perf_counter()
-        study.run(objective, isolate=False, progress=False)
+        with pytest.raises(KeyboardInterrupt):
+            study.run(objective, isolate=False, progress=False)
         wall = time.perf_counter() - start
         assert study.trials[0].status is ft.Status.INTERRUPTED
         assert study.ledger.total("seconds") == pytest.approx(wall, abs=1e-4)
@@ -309,7 +310,8 @@ class TestLength:
             raise KeyboardInterrupt
 
         with ft.Study.resume(path, policy=Alternating(), budget=ft.Budget(cost=50)) as study:
-            study.run(interrupted, progress=False)
+            with pytest.raises(KeyboardInterrupt):
+                study.run(interrupted, progress=False)
             assert (study.trials[0].status, len(study.trials[0].curve)) == (ft.Status.INTERRUPTED, 4)
 
         def unequal(config):
@@ -470,7 +472,8 @@ class TestEvaluations:
             yield 0.5
 
         study = iterative("2 evaluations", policy="sobol")
-        study.run(objective, progress=False)
+        with pytest.raises(KeyboardInterrupt):
+            study.run(objective, progress=False)
         assert study.ledger.total("evaluations") == 0.0
         study.run(objective, progress=False)
         assert study.ledger.total("evaluations") == 2.0

@@ -71,7 +71,8 @@ class TestTheEndOfABudget:
             if len(study.trials) == 3:
                 raise KeyboardInterrupt
 
-        study.run(saving, progress=False, callbacks=[stopper])
+        with pytest.raises(KeyboardInterrupt):
+            study.run(saving, progress=False, callbacks=[stopper])
         assert [trial.kept_step for trial in study._history.trials] == [1, 1, 1]
         study.run(saving, progress=False)
         assert "retrained" not in study.ledger.accounts
@@ -107,7 +108,10 @@ class TestCtrlC:
                 yield report
 
         with iterative(storage=sys.argv[1]) as study:
-            study.run(objective, progress=False)
+            try:
+                study.run(objective, progress=False)
+            except KeyboardInterrupt:
+                assert study.interrupted
             trials = study._history.trials
             print(*[trial.status.value for trial in trials], *[trial.kept_step for trial in trials])
         """

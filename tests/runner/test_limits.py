@@ -198,7 +198,9 @@ class TestOtherUnits:
             yield 1.0
             yield 1.0
 
-        study, _ = run(objective, ft.Budget(compute_seconds=50.0), meter="cpu")
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            run(objective, ft.Budget(compute_seconds=50.0), meter="cpu")
+        study = stopped.value.study
         assert [trial.status.value for trial in study.trials] == ["interrupted"]
         assert 0.39 <= study.ledger.total("compute_seconds") < 0.75
 

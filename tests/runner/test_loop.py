@@ -36,7 +36,7 @@ def line_study(budget: str | ft.Budget = "5 evaluations", **options: Any) -> ft.
 
 def run(objective: Any, budget: str | ft.Budget = "5 evaluations", **options: Any) -> ft.Study:
     """A silent run of a study on a line."""
-    running = {name: options.pop(name) for name in ("callbacks", "isolate") if name in options}
+    running = {name: options.pop(name) for name in ("callbacks", "isolate", "max_failures") if name in options}
     return line_study(budget, **options).run(objective, progress=False, **running)
 
 
@@ -143,7 +143,7 @@ class TestFailures:
         assert warnings == ["trial 0 failed: ValueError: boom"]
 
     def test_a_study_of_failures_only_ends_at_its_limit(self):
-        study = run(raises(ValueError("boom")), "7 evaluations", policy="ei")
+        study = run(raises(ValueError("boom")), "7 evaluations", policy="ei", max_failures=None)
         assert [trial.status.value for trial in study.trials] == ["failed"] * 7
 
     def test_a_budget_that_failures_never_charge_does_not_run_for_ever(self):
@@ -155,7 +155,7 @@ class TestFailures:
                 assert trial.number < 100, "it would go on for ever"
 
             with pytest.raises(InvalidBudget, match=budget.unit):
-                study.run(raises(ValueError("boom")), progress=False, callbacks=[guard])
+                study.run(raises(ValueError("boom")), progress=False, callbacks=[guard], max_failures=None)
 
 
 class TestReturns:
@@ -218,8 +218,16 @@ class TestInterruption:
             return config["x"]
 
         study = line_study("6 evaluations", storage=path)
-        assert study.run(objective, progress=False) is study, "run returns"
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            study.run(objective, progress=False)
+        assert stopped.value.study is study
         return study
+
+    def test_at_a_prompt_the_run_returns(self, monkeypatch):
+        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+        study = run(raises(KeyboardInterrupt()), "3 evaluations")
+        assert study.interrupted
+        assert study.why_ended == "interrupted after 1 trial"
 
     @pytest.mark.parametrize("stored", [False, True])
     def test_the_trial_is_interrupted_and_its_time_shown_apart(self, tmp_path, stored):
@@ -264,7 +272,9 @@ class TestInterruption:
         def callback(study: ft.Study, trial: ft.Trial) -> None:
             raise KeyboardInterrupt
 
-        study = run(lambda config: 1.0, callbacks=[callback])
+        study = line_study("5 evaluations")
+        with pytest.raises(KeyboardInterrupt):
+            study.run(lambda config: 1.0, progress=False, callbacks=[callback])
         assert [trial.status.value for trial in study.trials] == ["complete"]
 
     def test_an_error_of_a_callback_is_the_users_and_the_trial_is_kept(self):
@@ -374,7 +384,8 @@ class TestTime:
             return 1.0
 
         study = line_study("10 evaluations")
-        self.check(study, objective)
+        with pytest.raises(KeyboardInterrupt):
+            self.check(study, objective)
         expected = {"evaluation": 0.1 + 0.3, "failed": 0.2, "interrupted": 0.5, "optimiser": 0.0}
         found = {name: study.ledger.account(name, "seconds") for name in study.ledger.accounts}
         assert found == pytest.approx(expected, abs=1e-3)

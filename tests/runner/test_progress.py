@@ -34,7 +34,10 @@ SCRIPT = """
         return 10.0 - number
 
     study = ft.Study(ft.Space(x=ft.Real(0, 1)), "4 evaluations", policy="random", seed=0, **{options})
-    study.run(objective, progress={progress})
+    try:
+        study.run(objective, progress={progress})
+    except KeyboardInterrupt:
+        sys.exit(130)
     """
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -120,7 +123,7 @@ class TestSilent:
         "body", ["pass", "1 / 0", "if number == 2: raise KeyboardInterrupt"], ids=["values", "failures", "ctrl-c"]
     )
     def test_nothing_is_written_to_a_pipe(self, body):
-        assert piped(body, progress=False) == Seen("", "", 0)
+        assert piped(body, progress=False) == Seen("", "", 130 if "KeyboardInterrupt" in body else 0)
 
     def test_nothing_is_written_to_a_terminal(self):
         assert on_terminal(progress=False) == Seen("", "", 0)
@@ -136,8 +139,9 @@ class TestLines:
     def test_one_line_for_each_trial_and_nothing_on_stdout(self):
         seen = piped()
         assert (seen.stdout, seen.status) == ("", 0)
-        assert len(seen.lines) == 4
-        for number, line in enumerate(seen.lines):
+        assert len(seen.lines) == 5
+        assert seen.lines[-1] == "ended: the budget of 4 evaluations is spent"
+        for number, line in enumerate(seen.lines[:-1]):
             value = 10 - number
             assert line.startswith(f"trial {number}: value {value}, cost ")
             assert f"best {value}, {number + 1} done, {25 * (number + 1)}% of 4 evaluations used" in line
@@ -146,7 +150,7 @@ class TestLines:
 
     def test_a_failure_is_one_line_with_its_reason(self):
         seen = piped("if number == 1: raise ValueError('boom')")
-        assert len(seen.lines) == 4, seen.stderr
+        assert len(seen.lines) == 5, seen.stderr
         assert seen.lines[1].startswith("trial 1: failed: ValueError: boom, cost ")
         assert "best 10, 1 done, 1 failed" in seen.lines[1]
 
@@ -169,14 +173,15 @@ class TestLines:
             for number in range(4):
                 assert lines.readline().startswith(f"trial {number}: value")
                 os.write(stdin, f"{number}\n".encode())
-            assert lines.read() == ""
+            assert lines.read() == "ended: the budget of 4 evaluations is spent\n"
         assert (read_all(output), running.wait()) == ("", 0)
         os.close(stdin)
 
     def test_an_interruption_says_how_to_go_on(self, tmp_path):
         path = str(tmp_path / "study.db")
         seen = piped("if number == 2: raise KeyboardInterrupt", storage=path)
-        assert seen.status == 0
+        assert seen.status == 130
+        assert "the best is trial 1, value 9, {'x': " in seen.lines[-1]
         assert "interrupted" in seen.lines[-1]
         assert f"Study.resume({path!r})" in seen.lines[-1]
 
@@ -218,7 +223,7 @@ class TestLive:
     def test_an_interruption_says_how_to_go_on(self, tmp_path):
         path = str(tmp_path / "study.db")
         seen = on_terminal("if number == 2: raise KeyboardInterrupt", columns=400, storage=path)
-        assert seen.status == 0
+        assert seen.status == 130
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l"), "and the cursor comes back"
         assert f"Study.resume({path!r})" in ESCAPES.sub("", seen.stderr)
 

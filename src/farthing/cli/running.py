@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -95,15 +95,16 @@ def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program,
     logger = logging.getLogger("farthing")
     logger.addHandler(warnings)
     try:
-        study.run(
-            objective,
-            workers=note.workers,
-            isolate=True if note.command is not None else None,
-            trial_seconds=note.trial_seconds,
-            trial_memory=note.trial_memory,
-            paused_limit=0 if note.pause == "checkpoint" else PAUSED_LIMIT,
-            progress=False if display.quiet else None,
-        )
+        with suppress(KeyboardInterrupt):  # `study.interrupted` says it, and the exit status
+            study.run(
+                objective,
+                workers=note.workers,
+                isolate=True if note.command is not None else None,
+                trial_seconds=note.trial_seconds,
+                trial_memory=note.trial_memory,
+                paused_limit=0 if note.pause == "checkpoint" else PAUSED_LIMIT,
+                progress=False if display.quiet else None,
+            )
     finally:
         logger.removeHandler(warnings)
     return study

@@ -19,6 +19,7 @@ from farthing.trial import Config
 ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 LISTABLE = 2_000  # configurations of a finite space up to which all are listed and scored: about one pool of the search
 FEW_TRIES = 16  # draws looked at one by one: in nearly every space the first of them is fresh
+MOST_ENUMERATED = 200_000  # untried ones of a finite space that `forbid` is asked about: a second or two
 RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would be slow in a large one
 
 
@@ -100,7 +101,8 @@ class FreshSpace:
         if config is None:
             config = self._claim_drawn(RANDOM_TRIES - FEW_TRIES, rng)
         if config is None and self.space.size is not None:
-            config = next((c for c in self.space.enumerate(skip=self.taken) if self._take(c)), None)
+            left = self.space.enumerate(skip=self.taken, most=MOST_ENUMERATED)
+            config = next((c for c in left if self._take(c)), None)
         return config
 
     def _claim_drawn(self, count: int, rng: np.random.Generator) -> Config | None:

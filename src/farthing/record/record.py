@@ -16,11 +16,13 @@ from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
 from typing import Any
 
-from farthing.budget import Budget, Charges, Ledger
+from farthing.budget import Budget, Charges, Ledger, amount_text
 from farthing.direction import Direction
-from farthing.errors import InvalidArgument, NoTrial, StorageError, UnknownTrial
+from farthing.errors import BudgetSpent, InvalidArgument, NoTrial, StorageError, StudyEnded, TargetReached, UnknownTrial
+from farthing.escaping import on_one_line
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
+from farthing.plain import headline
 from farthing.record import stored_checks as stored
 from farthing.record import stored_fits
 from farthing.record.events import Asked, Budgeted, Charged, Noted, Opened
@@ -254,9 +256,35 @@ class Results:
         best = self.record.history.incumbent
         return None if best is None else self.record.direction.turned(best.value)
 
+    @property
+    def ended(self) -> StudyEnded | None:
+        """Why there will be no more proposals, as far as trials and ledger say, or None."""
+        ledger, best, target = self.ledger, self.record.history.incumbent, self.record.settings.stop_at
+        if unit := ledger.reached:
+            limit = amount_text(unit, ledger.budget.limits[unit])
+            return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
+        least = self.record.direction.turned(target)
+        if least is not None and best is not None and best.value is not None and best.value <= least:
+            return TargetReached(f"trial {best.number} reached {target:g}, the value asked for by stop_at")
+        return None
+
+    @property
+    def why_ended(self) -> str:
+        """The same in words; "" while the study may go on."""
+        return "" if self.ended is None else str(self.ended).partition(";")[0]
+
     def found(self, trial: Trial | None) -> Trial:
         """That trial as it is shown, or an error if there is none."""
         if trial is None:
-            failed = self.count(Status.FAILED)
-            raise NoTrial(f"no trial has succeeded yet ({failed} failed); each trial keeps its error")
+            raise NoTrial(f"no trial has succeeded yet{self._last_failure}")
         return self.record.direction.shown(trial)
+
+    @property
+    def _last_failure(self) -> str:
+        """How many trials failed or were killed, and the last error."""
+        last = next((t for t in reversed(self.record.history.trials) if t.unsuccessful and t.error), None)
+        if last is None:
+            return ""
+        counts = {"failed": self.count(Status.FAILED), "killed": self.count(Status.KILLED)}
+        said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+        return f" ({said}); the last error: {on_one_line(headline(last.error or ''))}"

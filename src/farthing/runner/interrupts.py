@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,11 @@ from typing import Any, Self
 from farthing.runner.forks import TERMINATIONS, reset_in_forks
 
 DRAINED_BYTES = 4096  # read at once from the wake-up socket; a signal is one byte
+
+
+def is_interactive() -> bool:
+    """Whether this is a session at a prompt, of Python, IPython or a notebook: all of them set `sys.ps1`."""
+    return hasattr(sys, "ps1")
 
 
 class Terminated(BaseException):

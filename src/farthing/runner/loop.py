@@ -19,28 +19,27 @@ from typing import Any
 
 from farthing import checks
 from farthing.checks import read_value
-from farthing.errors import InvalidArgument, InvalidBudget, StorageError, StudyEnded
+from farthing.errors import EveryTrialFailed, InvalidArgument, InvalidBudget, StorageError, StudyEnded
 from farthing.history import History
 from farthing.record.lock import exclusive
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.enforcement import Active, Enforcement
 from farthing.runner.executors import Assignment, Executor
+from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
-from farthing.runner.interrupts import Interrupts, Terminated
+from farthing.runner.interrupts import Interrupts, Terminated, is_interactive
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
-from farthing.runner.progress import Progress, progress_for
+from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_why_ended
 from farthing.runner.standard_descriptors import fill_standard_descriptors
 from farthing.session import Session
 from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
 
 logger = logging.getLogger("farthing")
-
-SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display says it too
 
 SILENT = 20  # trials in a row without a cost in a unit that only the objective can tell, before that is an error
 MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
@@ -53,12 +52,14 @@ def run(
 ) -> None:  # fmt: skip
     """Run until the budget is spent, the target reached, the space exhausted, a stop requested, or a signal comes.
 
-    Each callback is called with a trial that ended or was paused.
+    Each callback is called with a trial that ended or was paused. After Ctrl-C a script goes on with KeyboardInterrupt,
+    as without a study; where somebody sits at a prompt the run returns.
     """
     checks.function("objective", objective)
     meters = meters_for(session.ledger.budget, options.meter)
     clock = Clock(session, began, meters.units)
     session.stop_requested = session.interrupted = False
+    session.halted, failed = "", None
     fill_standard_descriptors()
     with exclusive(session.storage), Interrupts() as interrupts:
         with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
@@ -68,19 +69,22 @@ def run(
                     PausedLearners(session, executor, clock, options.paused_limit) as paused,
                 ):
                     _Loop(
-                        session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks
+                        session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks,
+                        FirstFailures(options.max_failures),
                     ).run()  # fmt: skip
             except (KeyboardInterrupt, Terminated):
                 interrupts.interrupted += 1  # an objective may raise it too
+            except EveryTrialFailed as error:
+                failed, session.halted = error, str(error).rpartition(";")[0]
             session.interrupted = interrupts.any
-            if session.interrupted:
-                where = f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
-                message = f"interrupted after {session.results.count()} trials{where}"
-                logger.warning(message, extra=SHOWN_ANYWAY)
-                progress.message(message)
+            say_why_ended(session, progress)
         session.charge(clock.overhead())
     if interrupts.terminated_by is not None:
         raise SystemExit(EXIT_CODE + interrupts.terminated_by)
+    if failed is not None:
+        raise failed
+    if interrupts.any and not is_interactive():
+        raise KeyboardInterrupt
 
 
 @dataclass(eq=False)
@@ -97,6 +101,7 @@ class _Loop:
     interrupts: Interrupts
     options: RunOptions
     callbacks: Sequence[Callable[[Trial], Any]]
+    failures: FirstFailures
     active: dict[int, Active] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
     refused: History | None = None  # for which there was no proposal
@@ -143,10 +148,8 @@ class _Loop:
             known = self.session.results.count()
             try:
                 (proposal,) = self.session.propose(1, self.clock.overhead, self._seconds_to_think())
-            except StudyEnded as end:
+            except StudyEnded:
                 self.refused = self.session.history
-                if not self.active:
-                    logger.info("ended: %s", end)
                 return
             self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
@@ -299,11 +302,11 @@ class _Loop:
         """That a trial has ended, or is paused."""
         trial = self.session.results.trial(number)
         if trial.status in (Status.FAILED, Status.KILLED):
-            last_line = (trial.error or "").splitlines()[-1]
-            logger.warning("trial %d %s: %s", number, trial.status.value, last_line, extra=SHOWN_ANYWAY)
+            logger.warning("trial %d %s", number, error_text(trial), extra=SHOWN_ANYWAY)
         self.progress.trial_ended(trial)
         for callback in self.callbacks:
             callback(trial)
+        self.failures.hear(trial, self.session.results.best_value is not None)
 
     # -- what it cost ------------------------------------------------------------------------------------------------
 

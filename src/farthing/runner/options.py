@@ -10,6 +10,7 @@ from farthing.errors import InvalidArgument
 from farthing.plain import warn
 from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor, InProcess
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.meters import MeterLike
@@ -32,6 +33,7 @@ class RunOptions:
     paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
+    max_failures: int | None = MAX_FAILURES
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -41,6 +43,7 @@ class RunOptions:
             workers=checks.whole_number("workers", self.workers, least=1),
             isolate=checks.optional(checks.switch, "isolate", self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
+            max_failures=checks.optional(checks.whole_number, "max_failures", self.max_failures, least=1),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
         if not math.isinf(self.limits.bytes):

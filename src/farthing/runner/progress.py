@@ -5,14 +5,17 @@ All output goes through an `Outlet`: whatever becomes of standard error, the run
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from farthing.budget import amount_text
 from farthing.escaping import on_one_line
+from farthing.plain import counted, error_kind, headline, shown
 from farthing.runner.outlet import Outlet, is_terminal
 from farthing.session import Session
 from farthing.trial import Proposal, Status, Trial
@@ -20,6 +23,9 @@ from farthing.trial import Proposal, Status, Trial
 if TYPE_CHECKING:
     from rich.text import Text
 
+logger = logging.getLogger("farthing")
+
+SHOWN_ANYWAY = {"shown_anyway": True}  # of a log record: the progress display says it too
 REFRESH_PER_SECOND = 8
 BAR_WIDTH = 24
 
@@ -34,6 +40,7 @@ class Progress(Protocol):
     def trial_began(self, proposal: Proposal) -> None: ...
     def stepped(self) -> None: ...
     def trial_ended(self, trial: Trial) -> None: ...
+    def run_ended(self, why: str) -> None: ...
     def message(self, text: str) -> None: ...
 
 
@@ -65,6 +72,9 @@ class Silent:
     def trial_ended(self, trial: Trial) -> None:
         pass
 
+    def run_ended(self, why: str) -> None:
+        pass
+
     def message(self, text: str) -> None:
         pass
 
@@ -83,6 +93,9 @@ class Lines(Silent):
         cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
         self.message(f"trial {trial.number}: {how_it_ended(trial)}{cost}; {summary(self._session)}")
 
+    def run_ended(self, why: str) -> None:
+        self.message(f"ended: {on_one_line(why)}")
+
     def message(self, text: str) -> None:
         self._outlet.write(text + "\n")
 
@@ -94,6 +107,8 @@ class Live(Silent):
         self._session, self._outlet = session, Outlet(stream, says_dropped=False)
         self._running: dict[int, tuple[Proposal, float]] = {}  # and since when
         self._entry = time.perf_counter()  # of the ledger's last entry
+        self._errors: Counter[str] = Counter()  # by their kind
+        self._last_error = self._why_ended = ""
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -126,6 +141,19 @@ class Live(Silent):
     def trial_ended(self, trial: Trial) -> None:
         self._entry = time.perf_counter()
         self._running = {number: facts for number, facts in self._running.items() if number != trial.number}
+        if trial.unsuccessful:
+            self._failed(trial)
+
+    def _failed(self, trial: Trial) -> None:
+        """Each new kind of error is shown above the line, once; the last error and its count are on the line."""
+        kind = error_kind(trial.error or "")
+        self._errors[kind] += 1
+        self._last_error = error_text(trial) + (f" ({self._errors[kind]} times)" if self._errors[kind] > 1 else "")
+        if self._errors[kind] == 1:
+            self.message(f"trial {trial.number} {error_text(trial)}")
+
+    def run_ended(self, why: str) -> None:
+        self._why_ended = why
 
     def message(self, text: str) -> None:
         self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -143,6 +171,10 @@ class Live(Silent):
             proposal, since = running[0]
             text = running_text(proposal, time.perf_counter() - since, self._session)
             line.append(f"  {text if len(running) == 1 else f'{len(running)} trials running'}", style="cyan")
+        if self._why_ended:
+            line.append(f"  ended: {on_one_line(self._why_ended)}", style="cyan")
+        if self._last_error:
+            line.append(f"  last {self._last_error}", style="red")
         return line
 
     def _fraction_now(self) -> float:
@@ -167,7 +199,7 @@ def summary(session: Session, *, fraction: bool = True) -> str:
 def how_it_ended(trial: Trial) -> str:
     """Its value or its error, and the step at which it was paused or stopped."""
     if trial.status is Status.FAILED or trial.value is None:
-        return f"{trial.status.value}: {_last_line(trial)}"
+        return error_text(trial)
     rests = f"{trial.status.value} after step {len(trial.curve)}, " if trial.status is not Status.COMPLETE else ""
     return f"{rests}value {trial.value:.6g}"
 
@@ -180,5 +212,32 @@ def running_text(proposal: Proposal, seconds: float, session: Session) -> str:
     return f"{text}, predicted {amount_text(session.ledger.unit, proposal.predicted_cost)}"
 
 
-def _last_line(trial: Trial) -> str:
-    return on_one_line((trial.error or "").strip().splitlines()[-1]) if trial.error else ""
+def error_text(trial: Trial) -> str:
+    """How a trial without a value ended, and its error on one line.
+
+    >>> error_text(Trial(0, {}, Status.FAILED, error="ValueError: no"))
+    'failed: ValueError: no'
+    >>> error_text(Trial(0, {}, Status.KILLED, error="killed: the budget is spent"))
+    'killed: the budget is spent'
+    """
+    line, status = on_one_line(headline(trial.error or "")), trial.status.value
+    return line if line.startswith(status) else f"{status}: {line}"
+
+
+def say_why_ended(session: Session, progress: Progress) -> None:
+    """At the end of a run: why, and after an interruption also what was found and how to go on."""
+    if not session.interrupted:
+        logger.info("ended: %s", session.why_ended)
+        progress.run_ended(session.why_ended)
+        return
+    text = f"interrupted after {counted(session.results.count(), 'trial')}{_best_text(session)}"
+    text += f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
+    logger.warning(text, extra=SHOWN_ANYWAY)
+    progress.message(on_one_line(text))
+
+
+def _best_text(session: Session) -> str:
+    if session.results.best_value is None:
+        return ""
+    best = session.results.best
+    return f"; the best is trial {best.number}, value {best.value:.6g}, {shown(best.config)}"

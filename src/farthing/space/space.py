@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -323,10 +324,10 @@ class Space(Configurations):
         """
         return self._conditions.size
 
-    def enumerate(self, *, skip: Container[Key] = frozenset()) -> Iterator[Config]:
+    def enumerate(self, *, skip: Container[Key] = frozenset(), most: int | None = None) -> Iterator[Config]:
         """All configurations of a finite space that are not forbidden, lazily, the last parameter fastest.
 
-        Those whose `key` is in `skip` are left out; `forbid` is not asked about them.
+        Those whose `key` is in `skip` are left out; `forbid` is not asked about them. It is asked about `most` others.
 
         >>> from farthing import Choice, Integer
         >>> list(Space(a=Choice(["x", "y"]), b=Integer(1, 2, when={"a": "y"})).enumerate())
@@ -336,7 +337,7 @@ class Space(Configurations):
             reals = [name for name, param in self._params.items() if isinstance(param, Real)]
             raise InvalidSpace(f"parameter {reals[0]!r}: is a Real, whose values cannot be enumerated")
         keys = (key for key in self._conditions.walk() if key not in skip)
-        return filter(self.allows, map(self._config, keys))
+        return filter(self.allows, map(self._config, islice(keys, most)))
 
     # Files
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from numbers import Integral
@@ -220,13 +221,14 @@ class FarthingSearchCV(BaseSearchCV):
             rival = Rival(str(Path(folder, "rival.json"))) if self.skip_folds else None
             publish = partial(_publish_best, rival, setup.metric)
             publish(study)
-            study.run(
-                CrossValidation(setup, rival) if plan is None else StepTraining(setup, plan),
-                workers=effective_n_jobs(self.n_jobs), progress=None if self.verbose else False,
-                trial_seconds=self.trial_seconds, trial_memory=self.trial_memory,
-                paused_limit=0,  # paused trainings continue from their checkpoints
-                callbacks=[self._raise_error, publish],
-            )  # fmt: skip
+            with suppress(KeyboardInterrupt):  # `fit` raises it, once what was found is there to see
+                study.run(
+                    CrossValidation(setup, rival) if plan is None else StepTraining(setup, plan),
+                    workers=effective_n_jobs(self.n_jobs), progress=None if self.verbose else False,
+                    trial_seconds=self.trial_seconds, trial_memory=self.trial_memory,
+                    paused_limit=0,  # paused trainings continue from their checkpoints
+                    callbacks=[self._raise_error, publish],
+                )  # fmt: skip
             self.trials_, self.ledger_ = tuple(study.trials), study.ledger
             return study.interrupted
 
