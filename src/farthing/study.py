@@ -130,7 +130,7 @@ class Study(StudyView):
             study = cls.__new__(cls)
             study._session = Session(record, chosen)
             if limits is not None:
-                _require_more_than_spent(record.ledger, limits)
+                _require_more_than_spent(record.state.budgeted, limits)
                 record.limit(limits)
         return study
 
@@ -279,9 +279,11 @@ class Study(StudyView):
         raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
 
 
-def _require_more_than_spent(ledger: Ledger, total: Budget) -> None:
+def _require_more_than_spent(ledger: Ledger | None, total: Budget) -> None:
     """A new budget is a total. One that is spent already was probably meant as what is added."""
-    for unit, limit in total.limits.items() if total != ledger.budget else ():
+    if ledger is None or total == ledger.budget:
+        return
+    for unit, limit in total.limits.items():
         if limit < ledger.total(unit):
             spent = amount_text(unit, ledger.total(unit))
             raise InvalidBudget(

@@ -37,13 +37,13 @@ class TestShown:
     def test_a_line_for_each_pause_and_each_end(self, monkeypatch):
         _, lines = self.shown(learner, monkeypatch, budget=ft.Budget(cost=8), policy=Alternating(width=1, stride=3))
         assert lines[0].startswith("trial 0: paused after step 3, value ")
-        assert ", cost 1.5 cost; best " in lines[0]
+        assert ", cost 1.5; best " in lines[0]
         assert "0 done, 1 paused, " in lines[0]
         assert lines[1].startswith("trial 0: value ")
         assert "1 done, " in lines[1]
         assert "paused" not in lines[1]
         assert lines[3].startswith("trial 1: paused after step 5, value "), "the budget was spent"
-        assert len(lines) == 4
+        assert lines[4:] == ["ended: the budget of 8 cost is spent"]
 
     def test_a_failure_after_some_steps_is_shown_as_one(self, monkeypatch):
         _, lines = self.shown(lambda config: iter([1.0, math.nan]), monkeypatch, budget="2 evaluations", policy="sobol")

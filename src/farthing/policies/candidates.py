@@ -19,7 +19,7 @@ from farthing.trial import Config
 ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
 LISTABLE = 2_000  # configurations of a finite space up to which all are listed and scored: about one pool of the search
 FEW_TRIES = 16  # draws looked at one by one: in nearly every space the first of them is fresh
-MOST_ENUMERATED = 200_000  # untried ones of a finite space that `forbid` is asked about: a second or two
+MOST_ENUMERATED = 100_000  # untried ones of a finite space that `forbid` is asked about: a second
 RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would be slow in a large one
 
 

@@ -89,8 +89,8 @@ class Lines(Silent):
         self._outlet.close()
 
     def trial_ended(self, trial: Trial) -> None:
-        unit = self._session.ledger.unit
-        cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
+        cost = "" if trial.cost is None else f", cost {amount_text(self._session.ledger.unit, trial.cost)}"
+        cost = cost.removesuffix(" cost")  # the unit of one's own
         self.message(f"trial {trial.number}: {how_it_ended(trial)}{cost}; {summary(self._session)}")
 
     def run_ended(self, why: str) -> None:
