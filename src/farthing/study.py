@@ -43,6 +43,7 @@ class Study(StudyView):
     space      where to search: a Space, or a dict: {"rate": (1e-4, 0.1, "log"), "depth": (1, 9), "kind": ["a", "b"]}
     budget     a Budget, or text such as "10m", "$5" or "100 evaluations"
     policy     a name ("auto", "carbo", "ei", "random", ...) or an object with options (policies.CEI(tradeoff=0.8))
+    maximize   True if the largest value is the best
     seed       a whole number that makes proposals repeatable; None draws one
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first
@@ -287,8 +288,8 @@ def _require_more_than_spent(ledger: Ledger | None, total: Budget) -> None:
         if limit < ledger.total(unit):
             spent = amount_text(unit, ledger.total(unit))
             raise InvalidBudget(
-                f"budget: {amount_text(unit, limit)} is less than the {spent} that are spent already; `budget` is the "
-                f"new total, {ledger.budget} until now"
+                f"budget: {amount_text(unit, limit)} is less than what is spent already, {spent}; `budget` is the new "
+                f"total, {ledger.budget} until now"
             )
 
 

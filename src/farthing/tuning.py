@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
@@ -44,7 +46,12 @@ def tune(
     progress: bool | None = None,
     callbacks: Iterable[Callback] = (),
 ) -> Study:
-    """Find the best configuration the budget can buy: Study(...).run(objective).
+    """Find the best configuration the budget can buy: Study(...).run(objective), in one call. Returns the study.
+
+    objective  f(config), which returns the value to minimise, or a dict with "value", perhaps "cost", and notes; or a
+               generator that yields one of these after every step of a training
+
+    {arguments}
 
     >>> import farthing as ft
     >>> space = ft.Space(x=ft.Real(-5, 5), kind=ft.Choice(["square", "abs"]))
@@ -82,3 +89,20 @@ def tune(
             progress=progress,
             callbacks=callbacks,
         )
+
+
+def _arguments(documented: object) -> str:
+    """The paragraph of a docstring that explains arguments, one per line: the one whose lines are in columns."""
+    paragraphs = (inspect.getdoc(documented) or "").split("\n\n")
+    return next((text for text in paragraphs if re.match(r"\w+ {2,}\w", text)), "")
+
+
+def _explained(text: str | None) -> str | None:
+    """With what `Study` and `Study.run` say of their arguments: said once, it stays true here too."""
+    if text is None:  # python -OO
+        return None
+    arguments = f"{_arguments(Study)}\n\n{_arguments(Study.run)}".replace("\n", "\n    ")
+    return text.replace("{arguments}", arguments)
+
+
+tune.__doc__ = _explained(tune.__doc__)

@@ -8,7 +8,7 @@ import pytest
 
 from farthing.budget import Budget
 from farthing.space import Real, Space
-from farthing.study import Study  # with SciPy's BLAS, which the fixture of one thread must find loaded
+from farthing.study import Study
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [

@@ -185,7 +185,7 @@ def test_a_corner_that_was_tried_is_not_on_the_front_though_it_is_the_cheapest_p
 
 
 def test_without_values_or_costs_there_is_no_front_and_the_error_says_what_is_missing(study):
-    with pytest.raises(NoTrial, match="values of 2 complete trials, there are 1"):
+    with pytest.raises(NoTrial, match="values of 2 complete trials, got 1"):
         tuned(trials=1).pareto()
     with pytest.raises(NoTrial, match="cost of at least 1 trial"):
         tuned(trials=3, cost=False).pareto()

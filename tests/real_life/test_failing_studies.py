@@ -192,8 +192,8 @@ class TestMistakes:
         except FarthingError as error:
             refused = f"{type(error).__name__}: {error}"
         assert refused == (
-            "InvalidBudget: budget: 2 evaluations is less than the 4 evaluations that are spent already; `budget` is "
-            "the new total, 4 evaluations until now"
+            "InvalidBudget: budget: 2 evaluations is less than what is spent already, 4 evaluations; `budget` is the "
+            "new total, 4 evaluations until now"
         )
         with ft.Study.resume(path, budget="4 evaluations") as same:
             assert same.ended is not None, "the budget it has is accepted"

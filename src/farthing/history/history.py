@@ -198,7 +198,8 @@ class History:
     def running_trial(self, number: int) -> TrackedTrial:
         """The trial of that number, which must be running."""
         if not 0 <= number < len(self.trials):
-            raise UnknownTrial(f"trial {number} was never asked for; trials are 0 to {len(self.trials) - 1}")
+            asked = f"trials are 0 to {len(self.trials) - 1}" if len(self.trials) else "none was"
+            raise UnknownTrial(f"trial {number} was never asked for; {asked}")
         trial = self.trials[number]
         if trial.status is not Status.RUNNING:
             raise UnknownTrial(f"trial {number} is {trial.status.value}: only a running trial can be told")

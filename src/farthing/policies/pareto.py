@@ -82,7 +82,7 @@ def _models(
     """The models of a state, if it knows enough for a front."""
     known = len(history.complete)
     if known < FEWEST_VALUES:
-        raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, there are {known}")
+        raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, got {known}")
     design = design_size(getattr(policy, "initial", None), space)
     models = FittedModels.of(space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
     if models.log_cost is None:

@@ -240,7 +240,7 @@ class Results:
     def trial(self, number: int) -> Trial:
         trials = self.record.history.trials
         if not 0 <= number < len(trials):
-            raise UnknownTrial(f"trial {number} was never asked for; there are {len(trials)}")
+            raise UnknownTrial(f"trial {number} was never asked for; trials so far: {len(trials)}")
         return self.record.direction.shown(trials[number])
 
     def count(self, *status: Status) -> int:

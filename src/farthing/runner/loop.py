@@ -332,7 +332,7 @@ class _Loop:
             return
         raise InvalidBudget(
             f"the budget is in {unit}, which nothing here measures: return {{'value': ..., 'cost': ...}} from the "
-            f"objective{' or set usd_per_hour' if unit == 'usd' else ''}"
+            f"objective{', or name a rate: $5 at $2.5/h, Budget(usd=5, usd_per_hour=2.5)' if unit == 'usd' else ''}"
             f"{f' ({self.meters.missing})' if self.meters.missing else ''}"
         )
 

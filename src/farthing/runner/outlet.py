@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
+from farthing.plain import counted
 from farthing.runner.background import start_thread
 
 ONE_WAIT = 0.05  # seconds for one text to be written: a pipe or terminal that is read takes microseconds
@@ -118,7 +119,7 @@ class Outlet:
                 self._changed.notify_all()
 
     def _note(self, lost: int) -> str:
-        return f"({lost} lines could not be written here)\n" if lost and self._says_dropped else ""
+        return f"({counted(lost, 'line')} could not be written here)\n" if lost and self._says_dropped else ""
 
 
 def is_terminal(stream: Any) -> bool:
