@@ -309,7 +309,7 @@ class TestFailures:
             "sys.meta_path.insert(0, Hidden())\n"
             "import farthing\n"
             "try:\n"
-            "    farthing.FarthingSearchCV\n"
+            "    farthing.FarthingSearchCV(None, {}, budget='1m')\n"
             "except ImportError as error:\n"
             "    print(error)\n"
         )

@@ -138,10 +138,10 @@ class TestWhyEnded:
         study = ft.Study(SPACE, budget, seed=0).run(lambda config: {"value": 1.0, "cost": 1.0}, progress=False)
         assert self.why(study) == said
 
-    def test_a_target_names_its_value(self):
+    def test_a_target_names_the_trial_that_reached_it(self):
         study = ft.Study(SPACE, "9 evaluations", seed=0, maximize=True, stop_at=0.5)
         study.run(lambda config: 0.75, progress=False)
-        assert self.why(study) == "trial 0 reached 0.5, the value asked for by stop_at"
+        assert self.why(study) == "trial 0 reached the value asked for by stop_at"
 
     def test_a_space_says_how_much_it_held(self):
         study = ft.Study(ft.Space(k=ft.Choice(["a", "b"])), "9 evaluations", seed=0).run(len, progress=False)

@@ -259,13 +259,13 @@ class Results:
     @property
     def ended(self) -> StudyEnded | None:
         """Why there will be no more proposals, as far as trials and ledger say, or None."""
-        ledger, best, target = self.ledger, self.record.history.incumbent, self.record.settings.stop_at
+        ledger, best = self.ledger, self.record.history.incumbent
         if unit := ledger.reached:
             limit = amount_text(unit, ledger.budget.limits[unit])
             return BudgetSpent(f"the budget of {limit} is spent; Study.resume(file, budget=...) can raise it")
-        least = self.record.direction.turned(target)
-        if least is not None and best is not None and best.value is not None and best.value <= least:
-            return TargetReached(f"trial {best.number} reached {target:g}, the value asked for by stop_at")
+        target = self.record.direction.turned(self.record.settings.stop_at)
+        if target is not None and best is not None and best.value is not None and best.value <= target:
+            return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
         return None
 
     @property
