@@ -116,6 +116,17 @@ class TestWords:
         shown = (on_terminal if where == "terminal" else in_pipe)("pass", '"3 evaluations"', "")
         assert "ended: the budget of 3 evaluations is spent" in shown
 
+    def test_a_finished_study_that_is_run_again_says_that_nothing_was_run(self, tmp_path, capsys):
+        """As a cell of a notebook with another objective: what it shows is not what that objective does."""
+        for objective in (lambda config: 1.0, lambda config: 2.0):
+            study = ft.tune(objective, SPACE, "3 evaluations", seed=0, storage=tmp_path / "study.db")
+            study.close()
+        assert study.best.value == 1.0
+        said = capsys.readouterr().err.splitlines()
+        assert (
+            said[-1] == "ended: the budget of 3 evaluations is spent; nothing was run, the 3 trials are of earlier runs"
+        )
+
 
 class TestWhyEnded:
     """`study.why_ended` in the words of each way to end."""

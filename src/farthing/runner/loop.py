@@ -59,7 +59,7 @@ def run(
     meters = meters_for(session.ledger.budget, options.meter)
     clock = Clock(session, began, meters.units)
     session.stop_requested = session.interrupted = False
-    session.halted, failed = "", None
+    session.halted, failed, over = "", None, session.ended is not None
     fill_standard_descriptors()
     with exclusive(session.storage), Interrupts() as interrupts:
         with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
@@ -77,7 +77,7 @@ def run(
             except EveryTrialFailed as error:
                 failed, session.halted = error, str(error).rpartition(";")[0]
             session.interrupted = interrupts.any
-            say_why_ended(session, progress)
+            say_why_ended(session, progress, over)
         session.charge(clock.overhead())
     if interrupts.terminated_by is not None:
         raise SystemExit(EXIT_CODE + interrupts.terminated_by)

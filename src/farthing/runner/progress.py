@@ -224,11 +224,14 @@ def error_text(trial: Trial) -> str:
     return line if line.startswith(status) else f"{status}: {line}"
 
 
-def say_why_ended(session: Session, progress: Progress) -> None:
-    """At the end of a run: why, and after an interruption also what was found and how to go on."""
+def say_why_ended(session: Session, progress: Progress, over: bool) -> None:
+    """At the end of a run: why, and after an interruption also what was found and how to go on. Of a study that was
+    over before the run, that nothing was run: its values may be those of another objective."""
     if not session.interrupted:
-        logger.info("ended: %s", session.why_ended)
-        progress.run_ended(session.why_ended)
+        trials = counted(session.results.count(), "trial")
+        why = session.why_ended + (f"; nothing was run, the {trials} are of earlier runs" if over else "")
+        logger.info("ended: %s", why)
+        progress.run_ended(why)
         return
     text = f"interrupted after {counted(session.results.count(), 'trial')}{_best_text(session)}"
     text += f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
