@@ -116,6 +116,8 @@ def nurse() -> None:
             code = 0
         except SystemExit as end:
             code = int(end.code or 0)
+        except KeyboardInterrupt:
+            code = 130  # as a shell shows it
         except BaseException:
             traceback.print_exc()
         os._exit(code)

@@ -172,7 +172,7 @@ def test_after_one_ctrl_c_running_trials_end_and_no_new_ones_begin(nursery, tmp_
     time.sleep(0.1)
     gate_of(path).touch()
     lines = nursery.until("ended")
-    assert lines[-1] == ["ended", "0"]
+    assert lines[-1] == ["ended", "130"]
     assert any("interrupted after 2 trials" in " ".join(line) for line in lines)
     assert not [line for line in lines if line[0] == "worker"], "no new trial was begun"
     assert sorted(line[1] for line in lines if line[0] == "told") == ["0", "1"]
@@ -195,7 +195,7 @@ def test_a_second_ctrl_c_kills_running_trials(nursery, tmp_path, kind):
     time.sleep(0.3)
     assert is_there(nursery.child), "the first one waits"
     nursery.send(signal.SIGINT)
-    assert nursery.until("ended")[-1] == ["ended", "0"]
+    assert nursery.until("ended")[-1] == ["ended", "130"]
     require_gone({int(line[1]) for line in began if line[0] == "worker"})
     with ft.Study.resume(path, policy=study_of_policy(kind)) as study:
         assert [trial.status.value for trial in study.trials] == ["interrupted"] * 2
@@ -219,7 +219,9 @@ def test_sigterm_leaves_a_training_step_time_to_end(nursery, tmp_path, number, c
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 0)], ids=["term", "hup", "ctrl-c"]
+    ("number", "code"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+    ids=["term", "hup", "ctrl-c"],
 )
 def test_in_the_runs_own_process_the_trial_is_interrupted_at_once(nursery, tmp_path, number, code):
     path = tmp_path / "study.db"
@@ -229,7 +231,7 @@ def test_in_the_runs_own_process_the_trial_is_interrupted_at_once(nursery, tmp_p
     nursery.send(number)
     lines = nursery.until("ended")
     assert lines[-1] == ["ended", str(code)]
-    assert any("interrupted after 1 trials" in " ".join(line) for line in lines)
+    assert any("interrupted after 1 trial" in " ".join(line) for line in lines)
     with ft.Study.resume(path) as study:
         assert [trial.status.value for trial in study.trials] == ["interrupted"]
     goes_on(path, "plain", 1)
