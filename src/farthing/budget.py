@@ -200,12 +200,14 @@ def _duration_text(seconds: float) -> str:
 def warn_if_endless(ledger: Ledger) -> None:
     """In a loop of your own no clock runs: a budget of time or money is used up by what is told, or never."""
     limits = ledger.budget.limits
-    if "evaluations" not in limits and not any(ledger.total(unit) for unit in limits):
-        warn(
-            f"the budget is {ledger.budget}, and this trial was told without a cost: in your own loop only what you "
-            "tell is charged, so without costs the study never ends; use tell(..., seconds=...) or "
-            f"tell(..., cost=...), in {ledger.unit}"
-        )
+    if "evaluations" in limits or any(ledger.total(unit) for unit in limits):
+        return
+    timed = not limits.keys().isdisjoint({*ledger.budget.priced(1.0), "compute_seconds"})
+    warn(
+        f"the budget is {ledger.budget}, and this trial was told without a cost: in your own loop only what you tell "
+        f"is charged, so without costs the study never ends; use {'tell(..., seconds=...) or ' if timed else ''}"
+        "tell(..., cost=...)"
+    )
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def test_without_values_or_costs_there_is_no_front_and_the_error_says_what_is_mi
         tuned(trials=1).pareto()
     with pytest.raises(NoTrial, match="cost of at least 1 trial"):
         tuned(trials=3, cost=False).pareto()
-    with pytest.raises(NoTrial, match="there are 1"):
+    with pytest.raises(NoTrial, match="trials, got 1"):
         study.pareto(1)
 
 

@@ -86,7 +86,8 @@ class TestOwnLoop:
         texts = self.warnings_of(study, tells=3)
         assert len(texts) == 1, texts
         assert "never ends" in texts[0]
-        assert "tell(..., seconds=...)" in texts[0]
+        assert ("tell(..., seconds=...)" in texts[0]) == (budget != ft.Budget(cost=3)), "seconds are no such cost"
+        assert "tell(..., cost=...)" in texts[0]
         ending = ft.Study(self.SPACE, "1s, 5 evaluations", policy="random", seed=0)
         assert self.warnings_of(ending) == self.warnings_of(ft.Study(self.SPACE, "1s", seed=0), cost=0.1) == []
 
