@@ -154,8 +154,9 @@ class Clock:
             "usd": (rate * (sum(ages) + due.not_waited), rate * max(running, 1)),  # what is no evaluation's costs too
         }
         timed = {unit: facts for unit, facts in used.items() if unit not in self._metered and facts[1] > 0.0}
-        limited = ((ledger.left(unit) - spent) / speed for unit, (spent, speed) in timed.items())
-        return min(limited, default=float("inf"))
+        limits = {unit: limit for unit, limit in ledger.budget.limits.items() if unit in timed}
+        ahead = ((limit - ledger.total(unit) - timed[unit][0]) / timed[unit][1] for unit, limit in limits.items())
+        return min(ahead, default=float("inf"))
 
     def seconds_to_think(self, ages: Collection[float]) -> float:
         """Seconds that the optimiser may think now, while evaluations of these ages go on; infinite where nothing is

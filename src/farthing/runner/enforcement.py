@@ -2,6 +2,8 @@
 
 An evaluation that reaches a limit is doomed: it is told to end, has a moment to do so, and is killed by the run when
 that is over. Limits are those of the budget, of one trial, and what a signal or the end of the study leaves time for.
+Whatever an evaluation answers after a limit, or after it was told to end, does not count: an objective may catch the
+exception, or native code swallow it, and what it returns then is the value of half a training.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.memory import MemoryWatch
+from farthing.runner.messages import Answer
 from farthing.runner.meters import Gauges, Meters
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
@@ -26,6 +29,7 @@ GRACE = 0.2  # seconds between telling an evaluation to end and killing it: budg
 PREEMPTED_GRACE = 5.0  # seconds for a training step to end after SIGTERM: clusters kill 10 to 30 seconds after it
 MEMORY_POLL = 0.05  # seconds between two looks at memory: at 10 GB/s a process allocates half a GB between them
 METER_POLL = 0.2  # seconds between two looks at meters: reading them for many processes takes milliseconds
+LIMITS = (EndedBy.BUDGET, EndedBy.TRIAL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,19 @@ class Verdict:
     error: str
 
 
+OUT_OF_BUDGET = Verdict(GRACE, Status.KILLED, EndedBy.BUDGET, "killed: the budget is spent")
+
+
 @dataclass(frozen=True)
 class Doom:
     """That an evaluation will be killed: when, and how that is recorded."""
 
     kill_at: float
     verdict: Verdict
+
+    @property
+    def since(self) -> float:
+        return self.kill_at - self.verdict.grace
 
 
 @dataclass
@@ -111,6 +122,21 @@ class Enforcement:
         """Until a limit of the budget that time uses up is reached, if all goes on as it does."""
         return self.clock.seconds_left([active.age for active in self.active.values()])
 
+    def verdict_on(self, number: int, answer: Answer, seconds: float) -> Verdict | None:
+        """Why an answer does not count, if it does not; by the worker's clock the action took that many seconds. An
+        answer that was on its way when a limit was noticed counts if the evaluation had ended before the limit."""
+        active = self.active[number]
+        doom, ended = active.doom, active.began + seconds
+        if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended >= doom.since)):
+            return doom.verdict
+        if not self.executor.can_kill or answer.seconds is None:
+            return None
+        if active.before + seconds >= active.limits.seconds:
+            return _at_limit(GRACE, active.limits.seconds_text)
+        ages = [seconds if other == number else a.age for other, a in self.active.items()]
+        left_when_it_ended = self.clock.seconds_ahead(ages) + active.age - seconds
+        return OUT_OF_BUDGET if left_when_it_ended < 0.0 else None
+
     def _doom_all(self) -> None:
         """Where the budget, the study or a signal leaves no time for anybody."""
         verdict = self._verdict_on_all()
@@ -128,9 +154,7 @@ class Enforcement:
         ended = self.session.ended
         if isinstance(ended, TargetReached):
             return Verdict(GRACE, Status.INTERRUPTED, EndedBy.TARGET, str(ended))
-        if self.seconds_left <= 0.0 or self._is_spent():
-            return Verdict(GRACE, Status.KILLED, EndedBy.BUDGET, "killed: the budget is spent")
-        return None
+        return OUT_OF_BUDGET if self.seconds_left <= 0.0 or self._is_spent() else None
 
     def _is_spent(self) -> bool:
         """Whether a limit is reached that running evaluations go on to use up, by what meters show now too; the number

@@ -25,7 +25,7 @@ from farthing.record.lock import exclusive
 from farthing.runner.charging import Charging
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
-from farthing.runner.enforcement import Active, Enforcement
+from farthing.runner.enforcement import Active, Doom, Enforcement
 from farthing.runner.executors import Assignment, Executor
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated
@@ -216,6 +216,14 @@ class _Loop:
         active = self.active[number]
         age = active.age
         seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
+        verdict = self.enforcement.verdict_on(number, answer, seconds)
+        if verdict is not None:
+            active.doom = active.doom or Doom(time.perf_counter(), verdict)
+            self._condemn(number, age)
+            return
+        if answer.told_by and active.doom is None and self._is_preempted():
+            self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
+            return
         outcome = answer.outcome
         match answer.kind:
             case AnswerKind.INTERRUPTED:
@@ -223,7 +231,7 @@ class _Loop:
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
-                self._terminated(number, answer.reason, seconds)
+                self._died(number, f"was told to end by {answer.reason}, and not by the run", seconds)
             case AnswerKind.ENDED:
                 self._finish(number, self._ended(number), seconds)
             case _ if outcome is None or outcome.value is None:
@@ -253,15 +261,12 @@ class _Loop:
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
-    def _terminated(self, number: int, signal: str, seconds: float) -> None:
-        """A worker got SIGTERM or SIGHUP. If not from us, then perhaps from whoever signals us too: schedulers of
-        clusters signal all processes of a job, in any order."""
-        if self.active[number].doom is None and not self.interrupts.terminated:
+    def _is_preempted(self) -> bool:
+        """Whether whoever sent a worker SIGTERM or SIGHUP signals the run too: schedulers of clusters signal all
+        processes of a job, in any order."""
+        if not self.interrupts.terminated:
             time.sleep(MOMENT)
-        if self.active[number].doom is None and self.interrupts.terminated:
-            self._finish(number, Outcome(Status.INTERRUPTED, error=self.interrupts.how_terminated), seconds)
-        else:
-            self._died(number, f"was told to end by {signal}, and not by the run", seconds)
+        return self.interrupts.terminated
 
     def _stepped(self, number: int, active: Active, step: Outcome, seconds: float) -> None:
         spent, cost = self.charging.spent(number, active.gauges.spent(), seconds, step.cost)

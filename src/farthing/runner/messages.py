@@ -50,6 +50,7 @@ class Answer:
     seconds: float | None = None
     reason: str = ""
     is_worn: bool = False  # the worker should not be used again
+    told_by: str = ""  # the signal that was raised inside the objective, which may have caught it
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Worker:
         self._run: Run | None = None
         self._left, self._speed, self._began = 0.0, 0.0, 0.0  # of the budget, when the current action began
         self._inside_objective = False
+        self._told_by = ""  # the signal that was raised inside the objective
         self._orphans = Orphans()
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup
         self._heard = [signal.SIGTERM] if ignored else TERMINATIONS
@@ -56,7 +57,8 @@ class Worker:
     @reset_in_forks
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._inside_objective:
-            raise WorkerTerminated(signal_name(number))
+            self._told_by = signal_name(number)
+            raise WorkerTerminated(self._told_by)
 
     def answer(self, message: Begin | Step | Close) -> Answer:
         """Do what the message asks, and time it. Output is flushed, because the run may kill this process at any moment
@@ -64,7 +66,7 @@ class Worker:
         began = self._began = perf_counter()
         for number in self._heard:
             signal.signal(number, self._on_signal)  # again each time: the objective may have set its own
-        reason = ""
+        reason = self._told_by = ""
         try:
             try:
                 self._inside_objective = True
@@ -83,7 +85,8 @@ class Worker:
             self._steps = None  # frees the model
         flush_output()
         seconds = perf_counter() - began
-        return Answer(kind, outcome, seconds, reason, is_worn=kind is not AnswerKind.YIELDED and self._orphans.end())
+        is_worn = kind is not AnswerKind.YIELDED and self._orphans.end()
+        return Answer(kind, outcome, seconds, reason, is_worn, self._told_by)
 
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:

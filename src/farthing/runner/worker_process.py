@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import IO, Any
 
@@ -130,7 +130,6 @@ class WorkerProcess:
         self._supervisor, self._channel = supervisor, Channel(ours)
         self._pidfd = open_pidfd(self.pid)
         self._started = time.monotonic()
-        self._was_told_to_end = False
         self.left: Callable[[], float] | None = None  # what is left of the budget, of the evaluation it has
         self.is_awake = False  # Python has started, and loads the objective
         self.is_ready = False  # has loaded the objective
@@ -172,8 +171,7 @@ class WorkerProcess:
             return None
         self.is_ready = True
         self.is_idle, self.is_worn = answer.kind is not AnswerKind.YIELDED, answer.is_worn
-        # Who ends it goes by the run's clock, which is a moment ahead. By the worker's, something would be left.
-        return replace(answer, seconds=None) if self._was_told_to_end else answer
+        return answer
 
     def _has_ended(self) -> bool:
         return self._supervisor.exit_code(self.pid) is not None or not is_running(self.pid, self._pidfd)
@@ -189,7 +187,6 @@ class WorkerProcess:
 
     def terminate(self) -> None:
         """Send SIGTERM, which the worker raises inside the objective."""
-        self._was_told_to_end = True
         if not self._has_ended():
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGTERM)
