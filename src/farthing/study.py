@@ -212,8 +212,8 @@ class Study(StudyView):
     def run(
         self, objective: Objective, *, workers: int = 1, isolate: bool | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
-        paused_limit: int = PAUSED_LIMIT, meter: Any = None, progress: bool | None = None,
-        callbacks: Iterable[Callback] = (),
+        paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None, meter: Any = None,
+        progress: bool | None = None, callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself.
 
@@ -224,13 +224,18 @@ class Study(StudyView):
         trial_memory   the most memory a trial may hold ("2GB"); then it is killed
         paused_limit   the number of paused learners that may stay alive; beyond that limit the worst one is closed, and
                        continues from its checkpoint or from the beginning
+        paused_memory  the most memory their processes may hold together ("2GB"), with the same consequence; None: a
+                       quarter of what is available when the run begins
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter
         progress       None shows a live line on a terminal and plain lines elsewhere; False is silent
         callbacks      each is called as callback(study, trial) after a trial ended or was paused; it may call
                        `study.stop()` to end the run
         """
         began = take_beginning()
-        options = RunOptions(workers, isolate, paused_limit, trial_seconds, trial_memory, meter, progress)
+        options = RunOptions(
+            workers=workers, isolate=isolate, trial_seconds=trial_seconds, trial_memory=trial_memory,
+            paused_limit=paused_limit, paused_memory=paused_memory, meter=meter, progress=progress,
+        )  # fmt: skip
         run(self._session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
         return self
 

@@ -54,6 +54,7 @@ RUN: dict[str, list[Any]] = {
     "trial_seconds": ["soon", "$5", 0, -1, math.nan, math.inf, [], Odd(), True],
     "trial_memory": ["much", 0, -1, math.nan, math.inf, [], Odd(), True],
     "paused_limit": [*NOT_WHOLE, None],
+    "paused_memory": ["much", 0, -1, math.nan, math.inf, [], Odd(), True],
     "meter": [5, "litres", [], Odd()],
     "progress": NOT_A_SWITCH,
     "callbacks": [5, [5], None, Odd()],

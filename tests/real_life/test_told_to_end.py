@@ -119,10 +119,8 @@ class TestNobodyLooked:
         study.run(objective, workers=2, trial_seconds=limit, progress=False)
         return study.trials[0]
 
-    def test_after_its_limit_it_is_killed(self):
-        trial = self.run(seconds=1.0, limit=0.4)
-        assert (trial.status, trial.value) == (ft.Status.KILLED, None)
-
-    def test_before_its_limit_it_is_complete_although_the_run_learns_of_it_later(self):
-        trial = self.run(seconds=0.01, limit=1.0)
-        assert (trial.status, trial.value) == (ft.Status.COMPLETE, 1.0)
+    def test_after_its_limit_it_is_killed_and_before_it_is_complete(self):
+        """In both cases the run learns of it when the limit is over."""
+        late, in_time = self.run(seconds=1.0, limit=0.4), self.run(seconds=0.01, limit=1.0)
+        assert (late.status, late.value) == (ft.Status.KILLED, None)
+        assert (in_time.status, in_time.value) == (ft.Status.COMPLETE, 1.0)

@@ -83,7 +83,10 @@ class TestFreezeAndThaw:
             pause = [lambda study, trial: time.sleep(0.001)]
             study.run(sleeper, isolate=isolate, progress=False, callbacks=pause)
             wall = time.perf_counter() - start
-        assert set(study.ledger.accounts) == {"evaluation", "optimiser", *(["start-up"] if isolate else [])}
+        accounts = set(study.ledger.accounts)
+        if isolate:  # what was trained for less than a process takes to start may be trained again
+            accounts -= {"start-up", "retrained"}
+        assert accounts == {"evaluation", "optimiser"}
         return study, sum(len(trial.curve) for trial in study.trials), wall
 
     def test_metered_seconds_add_up_to_the_clock(self, tmp_path, fake_time):

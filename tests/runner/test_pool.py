@@ -486,8 +486,13 @@ class TestTrainings:
     @pytest.mark.parametrize("workers", [1, 2])
     @pytest.mark.parametrize("policy", [Alternating(), Halving()], ids=["alternating", "halving"])
     def test_every_curve_is_whole(self, policy, workers):
-        study = iterative("8 evaluations", policy=policy)
-        study.run(lambda config: (value_at(config, s) for s in range(1, STEPS + 1)), workers=workers, progress=False)
+        """And no step is trained twice, where steps cost something else than time."""
+
+        def learner(config):
+            return ({"value": value_at(config, s), "cost": 1} for s in range(1, STEPS + 1))
+
+        study = iterative(ft.Budget(evaluations=8, cost=1000), policy=policy)
+        study.run(learner, workers=workers, progress=False)
         assert len(study.trials) == 8
         assert "retrained" not in study.ledger.accounts
         for trial in study.trials:

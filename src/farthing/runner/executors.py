@@ -50,6 +50,11 @@ class Executor(Protocol):
 
     can_kill: bool
 
+    @property
+    def start_seconds(self) -> float:
+        """That a new worker takes to be ready, as far as known."""
+        ...
+
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -90,6 +95,7 @@ class InProcess:
     """This process: what was begun or stepped is done when one waits for it."""
 
     can_kill = False
+    start_seconds = 0.0
 
     def __init__(self, objective: Objective, interrupts: Interrupts) -> None:
         self._objective, self._interrupts = objective, interrupts

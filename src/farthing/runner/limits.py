@@ -37,7 +37,7 @@ class TrialLimits:
         """
         return cls(
             math.inf if trial_seconds is None else _read_seconds(trial_seconds),
-            math.inf if trial_memory is None else _read_bytes(trial_memory),
+            math.inf if trial_memory is None else read_bytes("trial_memory", trial_memory),
         )
 
     def with_runaway_limit(self, before: float, predicted: float | None, left: float) -> TrialLimits:
@@ -81,10 +81,11 @@ def _seconds_in(text: str) -> float | None:
     return limits["seconds"] if set(limits) == {"seconds"} else None
 
 
-def _read_bytes(given: float | str) -> float:
+def read_bytes(name: str, given: float | str) -> float:
+    """An amount of memory that a user gives under that name."""
     amount = _bytes_in(given) if isinstance(given, str) else finite(given)
     if amount is None or not 0.0 < amount < math.inf:
-        refuse("trial_memory", 'a number of bytes above 0, or text such as "2GB"', given)
+        refuse(name, 'a number of bytes above 0, or text such as "2GB"', given)
     return amount
 
 

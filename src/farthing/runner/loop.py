@@ -65,7 +65,7 @@ def run(
             try:
                 with (
                     options.executor(session, objective, interrupts, clock) as executor,
-                    PausedLearners(session, executor, clock, options.paused_limit) as paused,
+                    PausedLearners(session, executor, clock, options.paused_limit, options.paused_bytes()) as paused,
                 ):
                     _Loop(
                         session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks

@@ -9,6 +9,7 @@ user, and that no process of others has open.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -95,6 +96,19 @@ def is_above(pid: int, limit: float, since: float | None = None) -> bool:
     for file in {*_open_files(others), *_mapped(others)} - {*_open_files(members), *mapped}:
         files.pop(file, None)
     return size.all + _not_counted(files, mapped, size.shared) > limit
+
+
+def sizes_if_above(limit: float, processes: Mapping[int, int]) -> dict[int, int]:
+    """Bytes of each trial's process and its descendants, as the kernel shares them, if together they may hold more than
+    `limit`; empty if they do not."""
+    if math.isinf(limit) or not processes:
+        return {}
+    resident = {pid: usage.resident_bytes for pid, usage in tree_usages(processes.values()).items() if usage}
+    if sum(resident.values()) <= limit:
+        return {}
+    if not (PROC / "self" / "smaps_rollup").exists():
+        return {trial: resident.get(pid, 0) for trial, pid in processes.items()}
+    return {trial: _size(tree_members(pid)).all for trial, pid in processes.items()}
 
 
 def _not_counted(files: Mapping[FileId, int], mapped: Iterable[FileId], shared: int) -> int:

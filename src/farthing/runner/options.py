@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from farthing import checks
 from farthing.errors import InvalidArgument
 from farthing.plain import warn
+from farthing.runner.available_memory import available_bytes
 from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.interrupts import Interrupts
-from farthing.runner.limits import TrialLimits
+from farthing.runner.limits import TrialLimits, read_bytes
 from farthing.runner.meters import MeterLike
 from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
@@ -20,7 +21,8 @@ from farthing.session import Session
 from farthing.trial import Objective
 
 CHECKED_BETWEEN = "then the budget is checked only between evaluations and steps"
-PAUSED_LIMIT = 32  # learners of some hundred MB each still fit into the memory of a workstation
+PAUSED_LIMIT = 32  # more paused learners hardly ever get their turn again
+PAUSED_SHARE = 0.25  # of the memory that is available when the run begins: the rest is for what runs, and for others
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,10 @@ class RunOptions:
 
     workers: int = 1
     isolate: bool | None = None
-    paused_limit: int = PAUSED_LIMIT
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
+    paused_limit: int = PAUSED_LIMIT
+    paused_memory: float | str | None = None
     meter: MeterLike = None
     progress: bool | None = None
 
@@ -43,7 +46,7 @@ class RunOptions:
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
             progress=checks.optional(checks.switch, "progress", self.progress),
         )
-        if not math.isinf(self.limits.bytes):
+        if not math.isinf(self.limits.bytes) or (self.paused_memory is not None and self.paused_bytes()):
             require_process_usage()
         if self.isolate is False and self._needs_processes:
             raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
@@ -51,6 +54,13 @@ class RunOptions:
     @property
     def limits(self) -> TrialLimits:
         return TrialLimits.of(self.trial_seconds, self.trial_memory)
+
+    def paused_bytes(self) -> float:
+        """The most memory that the processes of paused learners may hold: as given, or a share of what is available
+        now."""
+        if self.paused_memory is None:
+            return PAUSED_SHARE * available_bytes()
+        return read_bytes("paused_memory", self.paused_memory)
 
     @property
     def _needs_processes(self) -> bool:

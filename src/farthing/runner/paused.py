@@ -12,6 +12,7 @@ from farthing.errors import StorageError
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
+from farthing.runner.memory import sizes_if_above
 from farthing.runner.temporary import subfolder_of_process
 from farthing.session import Session
 from farthing.trial import Status
@@ -23,13 +24,16 @@ _temporary: weakref.WeakKeyDictionary[Session, Path] = weakref.WeakKeyDictionary
 
 
 class PausedLearners:
-    """Paused iterative learners that are kept alive, at most `limit` of them, and where checkpoints go.
+    """Paused iterative learners that are kept alive, at most `limit` of them in at most `memory` bytes, and where
+    checkpoints go.
 
-    Beyond the limit the one with the worst value is closed.
+    Beyond a limit the one with the worst value is closed. One that loses less by being closed than a new process takes
+    to be ready is not kept at all: its process serves the next evaluation.
     """
 
-    def __init__(self, session: Session, executor: Executor, clock: Clock, limit: int) -> None:
-        self._session, self._executor, self._clock, self._limit = session, executor, clock, limit
+    def __init__(self, session: Session, executor: Executor, clock: Clock, limit: int, memory: float) -> None:
+        self._session, self._executor, self._clock = session, executor, clock
+        self._limit, self._memory = limit, memory
         self._paused: dict[int, Checkpoints] = {}
         self._root = checkpoint_root(session)
 
@@ -63,10 +67,30 @@ class PausedLearners:
         return self._paused.pop(number, None)
 
     def pause(self, number: int, checkpoints: Checkpoints) -> None:
-        """Keep a learner alive."""
+        """Keep a learner alive, if that is worth a process and there is room."""
         self._paused[number] = checkpoints
+        if self._loses_little(number):
+            self._close([number])
         if len(self._paused) > self._limit:
             self._close([max(self._paused, key=self._badness)])
+        if self._executor.can_kill:
+            self._keep_to_memory()
+
+    def _loses_little(self, number: int) -> bool:
+        """Whether it has a checkpoint of where it is, or would train again for less time than a process takes to be
+        ready. Not where that costs something else than time."""
+        trial, speed = self._session.history.trials[number], self._clock.speed(self._session.ledger.unit)
+        if trial.saved_step == trial.kept_step:
+            return self._executor.can_kill
+        anew = sum(cost or 0.0 for cost in trial.curve.costs[trial.saved_step : trial.kept_step])
+        return speed > 0.0 and anew < speed * self._executor.start_seconds
+
+    def _keep_to_memory(self) -> None:
+        sizes = sizes_if_above(self._memory, {number: self._executor.process_of(number) for number in self._paused})
+        while sum(sizes.values()) > self._memory:
+            worst = max(sizes, key=self._badness)
+            del sizes[worst]
+            self._close([worst])
 
     def _badness(self, number: int) -> tuple[float, int]:
         return self._session.history.trials[number].value or 0.0, number

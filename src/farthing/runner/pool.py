@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -37,6 +38,12 @@ class ProcessPool:
         self._assigned: dict[int, WorkerProcess] = {}  # to trials, paused ones included
         self._failed = FailedStarts()
         self._supervisor: SupervisorProcess | None = None
+        self._fastest_start = math.inf
+
+    @property
+    def start_seconds(self) -> float:
+        """The shortest start so far: the first one may have waited for more than a worker, and any for the run."""
+        return self._fastest_start if math.isfinite(self._fastest_start) else 0.0
 
     def started(self, patience: float) -> Self:
         """Start the workers and wait for the first, to learn whether it can load the objective. Give up waiting after
@@ -109,6 +116,7 @@ class ProcessPool:
         """An idle process says that it is ready, or that it is of no use."""
         if answer.kind is AnswerKind.READY:
             self._failed = FailedStarts()
+            self._fastest_start = min(self._fastest_start, process.age)
             return
         self._idle.remove(process)
         process.kill()

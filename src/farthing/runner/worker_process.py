@@ -148,8 +148,13 @@ class WorkerProcess:
         return self._pidfd is None
 
     @property
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._started
+
+    @property
     def is_starting_too_long(self) -> bool:
-        return not self.is_ready and time.monotonic() - self._started > STARTING_SECONDS
+        return not self.is_ready and self.age > STARTING_SECONDS
 
     def send(self, message: Begin | Step | Close) -> None:
         self.is_idle = False
