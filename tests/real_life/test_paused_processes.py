@@ -70,8 +70,10 @@ class TestGivenBack:
         study = run(learner())
         assert "retrained" in study.ledger.accounts, "each paused learner kept a process of its own"
         assert study.ledger.total("evaluations") == 4
-        kept = {"after steps that cost 5 seconds": run(learner(cost=5.0)),
-                "where training costs something else than time": run(learner(cost=1e-6), ft.Budget(cost=1.0))}  # fmt: skip
+        kept = {
+            "after steps that cost 5 seconds": run(learner(cost=5.0)),
+            "where training costs something else than time": run(learner(cost=1e-6), ft.Budget(cost=1.0)),
+        }
         assert [why for why, study in kept.items() if "retrained" in study.ledger.accounts] == []
 
 

@@ -28,7 +28,7 @@ def stubborn(config: dict[str, Any]) -> float:
 class TestSwallowed:
     @pytest.mark.parametrize(
         ("budget", "limits", "by"),
-        [("1 evaluations", {"trial_seconds": 0.5}, EndedBy.TRIAL_LIMIT), ("1.5s", {}, EndedBy.BUDGET)],
+        [("1 evaluations", {"trial_seconds": 0.5}, EndedBy.TRIAL_LIMIT), ("5s", {}, EndedBy.BUDGET)],
         ids=["trial_seconds", "budget"],
     )
     def test_what_a_function_returns_after_it_was_told_to_end_is_no_value(self, budget, limits, by):

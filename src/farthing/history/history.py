@@ -41,8 +41,15 @@ class TrackedTrial(Trial):
     until_step: int | None = field(default=None, repr=False)  # where it is to be paused
     counted: bool = field(default=False, repr=False)  # as an evaluation
     undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step
+    start_up: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # by unit, before it began
     key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
     unit: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,), in the unit cube
+
+    @property
+    def needs_start(self) -> bool:
+        """Whether a process has to be found for it before it goes on: a learner that is alive holds one, and is further
+        than its checkpoint."""
+        return self.kept_step == self.saved_step
 
     @property
     def cut_short(self) -> bool:
@@ -233,6 +240,12 @@ class History:
     @property
     def running(self) -> list[TrackedTrial]:
         return self.trials.running
+
+    def start_price(self, unit: str) -> float:
+        """What it takes, in a unit, until a new run can begin: the median of those so far. The first of a process waits
+        for more than its worker, and says little about the next."""
+        amounts = sorted(trial.start_up.get(unit, 0.0) for trial in self.trials)
+        return amounts[(len(amounts) - 1) // 2] if amounts else 0.0
 
     @property
     def incumbent(self) -> TrackedTrial | None:

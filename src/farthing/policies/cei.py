@@ -27,8 +27,8 @@ class CEI(CostWeighted):
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         found = models.by_improvement()
-        if models.log_cost is None:
+        if models.log_price is None:
             return RankingWithReason(found, "largest expected improvement, no cost known yet")
-        chosen = contextual(models.improvement, models.log_cost, models.domain, found, self.tradeoff)
+        chosen = contextual(models.improvement, models.log_price, models.domain, found, self.tradeoff)
         reason = f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"
         return RankingWithReason(chosen, reason)

@@ -26,6 +26,7 @@ from farthing.policies.initial_design import design_share
 from farthing.space import Space
 from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
+from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
@@ -103,6 +104,7 @@ class FittedModels:
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
     log_cost: CostModel | None  # None until a cost is known
+    log_price: CostModel | None  # the cost, and what it takes until a new run can begin
     success: Feasibility | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
@@ -131,6 +133,7 @@ class FittedModels:
             U[np.argsort(y, kind="stable")[:ANCHORS]],
             fresh.listed(),
             log_cost,
+            shifted(log_cost, history.start_price(ledger.unit)),
             success,
             design_share(history.trials[:design], ledger),
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
@@ -154,17 +157,17 @@ class FittedModels:
         improvement: Acquisition = MeanLogEI(self.fantasies)
         if self.success is not None:
             improvement = IfSuccessful(improvement, self.success)
-        if self.log_cost is None or not self.is_limited:
+        if self.log_price is None or not self.is_limited:
             return improvement
-        return IfAffordable(improvement, self.log_cost, self.log_remaining)
+        return IfAffordable(improvement, self.log_price, self.log_remaining)
 
     @property
     def domain(self) -> FreshSpace:
         """Where to look: near the end of the budget only at affordable points, if there are any."""
-        if self.log_cost is None or not self.is_limited:
+        if self.log_price is None or not self.is_limited:
             return self.fresh
-        log_cost, limit = self.log_cost, self.log_remaining
-        affordable = self.fresh.where(lambda X: log_cost.mean_at(X) <= limit)
+        log_price, limit = self.log_price, self.log_remaining
+        affordable = self.fresh.where(lambda X: log_price.mean_at(X) <= limit)
         if self.pool is not None:
             sample = self.pool
         else:

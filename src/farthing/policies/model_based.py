@@ -57,9 +57,9 @@ class CostWeighted:
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
     """Candidates by log EI - alpha log cost."""
-    if models.log_cost is None or alpha == 0.0:
+    if models.log_price is None or alpha == 0.0:
         return RankingWithReason(models.by_improvement(), "largest expected improvement")
-    ranking = models.by(PerCost(models.improvement, models.log_cost, alpha))
+    ranking = models.by(PerCost(models.improvement, models.log_price, alpha))
     return RankingWithReason(ranking, f"largest expected improvement per cost^{alpha:.2g}")
 
 
@@ -107,15 +107,15 @@ def _unmodelled(fresh: FreshSpace, history: History, design: int, n: int, rng: n
 def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> RankingWithReason:
     """The ranking, unless nothing useful is affordable after its first candidate: then the largest EI that is
     affordable, since saving cost no longer buys anything."""
-    if models.log_cost is None or not models.is_limited or not len(ranked.ranking.U):
+    if models.log_price is None or not models.is_limited or not len(ranked.ranking.U):
         return ranked
-    cost = models.cost_at(models.space.features(ranked.ranking.U[:1])) or 0.0
-    rest = float(np.exp(models.log_remaining)) - cost
+    price = float(np.exp(models.log_price.mean_at(models.space.features(ranked.ranking.U[:1]))[0]))
+    rest = float(np.exp(models.log_remaining)) - price
     found = models.by_improvement()
     useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]
     if not len(useful):
         return ranked
-    cheapest = float(np.exp(models.log_cost.mean_at(models.space.features(useful)).min()))
+    cheapest = float(np.exp(models.log_price.mean_at(models.space.features(useful)).min()))
     if rest >= cheapest:
         return ranked
     return RankingWithReason(found, "largest expected improvement that the rest of the budget can pay for")

@@ -150,7 +150,8 @@ class Asked(Event):
         else:
             config, space = dict(proposal.config), state.space
             before = TrackedTrial(
-                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config)
+                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
+                start_up=self.charges.get("start-up", {}),
             )  # fmt: skip
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,

@@ -53,18 +53,22 @@ class RunCandidates:
     X: Array  # (c, f)
     step: Array  # (c,) each could continue from
     log_cost: Array  # (c,) of one more step
+    start: Array  # (c,) cost until a process is ready for it
     trials: Sequence[TrackedTrial | None]  # the paused trial, None for a new configuration
 
     def __getitem__(self, rows: Any) -> RunCandidates:
         which = np.arange(len(self.U))[rows]
         trials = [self.trials[i] for i in which]
-        return RunCandidates(self.U[rows], self.X[rows], self.step[rows], self.log_cost[rows], trials)
+        return RunCandidates(
+            self.U[rows], self.X[rows], self.step[rows], self.log_cost[rows], self.start[rows], trials
+        )  # fmt: skip
 
     def joined(self, other: RunCandidates) -> RunCandidates:
         """These, then the others."""
         U, X = np.concatenate([self.U, other.U]), np.concatenate([self.X, other.X])
         step, log_cost = np.concatenate([self.step, other.step]), np.concatenate([self.log_cost, other.log_cost])
-        return RunCandidates(U, X, step, log_cost, [*self.trials, *other.trials])
+        start = np.concatenate([self.start, other.start])
+        return RunCandidates(U, X, step, log_cost, start, [*self.trials, *other.trials])
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +77,13 @@ class PlannedRun:
 
     run: RunCandidates  # one
     stop: int
-    cost: float
-    log_gain: float  # per cost
+    cost: float  # of its steps
+    log_gain: float  # per price
+
+    @property
+    def price(self) -> float:
+        """The cost of its steps, and what it takes until they can begin."""
+        return self.cost + float(self.run.start[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +99,7 @@ class Planner:
     paused: list[TrackedTrial]
     paths: Paths  # draws of the curves, given those of running trials at the ends of their trainings
     success: Feasibility | None
+    start: float  # cost until a process is ready for a new run
     rng: np.random.Generator
 
     @classmethod
@@ -102,8 +112,8 @@ class Planner:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
         costs = StepCosts.of(options.cost, space, history)
         success = success_model(space, history)
-        paused = history.of(Status.PAUSED)
-        return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, rng)
+        paused, start = history.of(Status.PAUSED), history.start_price(ledger.unit)
+        return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, start, rng)
 
     def with_running(self, proposal: Proposal) -> Planner:
         """As if the proposal were running."""
@@ -149,7 +159,7 @@ class Planner:
             if planned is None:
                 break
             chosen.append(planned)
-            left -= planned.cost
+            left -= planned.price
             paths = paths.extend(candidates.X[0], float(self.curves.t_max))
             candidates = candidates[1 : KEPT + 1]
         return chosen
@@ -170,13 +180,13 @@ class Planner:
     def _screened(self, U: Array, most: int, left: float) -> Array:
         """The best of new configurations (c, p) by the process without draws, which is much less work."""
         X = self.space.features(U)
-        reach = self._reach(np.zeros(len(X)), self.costs.log_per_step(X), left)
+        reach = self._reach(np.zeros(len(X)), self.costs.log_per_step(X), left - self.start)
         mean, variance = self.paths.gp.predict(X, np.maximum(reach, 1.0))
         sd = np.sqrt(variance)
         utility = np.log(sd) + log_h((self.curves.best - mean) / sd)[0] + self._log_success(X)
         return np.asarray(U[np.argsort(-np.where(reach > 0.0, utility, -np.inf), kind="stable")[:most]])
 
-    def _reach(self, step: Array, log_cost: Array, left: float) -> Array:
+    def _reach(self, step: Array, log_cost: Array, left: Array | float) -> Array:
         """The last step (c,) that is affordable, at most t_max."""
         return np.minimum(float(self.curves.t_max), step + np.floor(left / np.exp(log_cost)))
 
@@ -189,20 +199,23 @@ class Planner:
 
     def _candidates(self, U: Array, paused: bool = True) -> RunCandidates:
         X = self.space.features(U)
-        new = RunCandidates(U, X, np.zeros(len(U)), self.costs.log_per_step(X), [None] * len(U))
+        new = RunCandidates(
+            U, X, np.zeros(len(U)), self.costs.log_per_step(X), np.full(len(U), self.start), [None] * len(U)
+        )  # fmt: skip
         if not paused or not self.paused:
             return new
         V = units(self.paused, len(self.space))
         step = np.array([float(trial.kept_step) for trial in self.paused])
         measured = np.array([self.costs.log_per_step_of(trial) for trial in self.paused])
-        return new.joined(RunCandidates(V, self.space.features(V), step, measured, self.paused))
+        start = np.array([self.start * trial.needs_start for trial in self.paused])
+        return new.joined(RunCandidates(V, self.space.features(V), step, measured, start, self.paused))
 
     def _utility(self, candidates: RunCandidates, paths: Paths, left: float) -> Array:
         """log EI (c,) at the last affordable step, given the draws of the runs planned before."""
         keep_to_deadline()
         if not len(candidates.U):
             return np.empty(0)
-        reach = self._reach(candidates.step, candidates.log_cost, left)
+        reach = self._reach(candidates.step, candidates.log_cost, left - candidates.start)
         values = paths.drawn()[:, paths.carried.order == 0]  # (S, k) of the runs planned before
         best = np.minimum(self.curves.best, values.min(axis=1, initial=np.inf))  # (S,)
         utility = log_improvement(paths.at(candidates.X, np.maximum(reach, 1.0)), best)
@@ -214,16 +227,16 @@ class Planner:
 
     def _planned(self, run: RunCandidates, left: float) -> PlannedRun | None:
         """Where a run stops, what that costs and gains; None if not even one step is affordable."""
-        step, per_step = float(run.step[0]), float(np.exp(run.log_cost[0]))
+        step, per_step, start = float(run.step[0]), float(np.exp(run.log_cost[0])), float(run.start[0])
         least = step + 1.0 if step else float(self.options.steps_of_period(self.curves.t_max))
         stop = max(float(self.curves.stops(run.X)[0]), least)
-        stop = min(stop, step + float(np.floor(left / per_step)), float(self.curves.t_max))
+        stop = min(stop, step + float(np.floor((left - start) / per_step)), float(self.curves.t_max))
         if stop <= step:
             return None
         gain = log_improvement(self.curves.paths.at(run.X, np.array([stop])), np.full(1, self.curves.best))
         gain = gain + self._log_success(run.X)
         cost = per_step * (stop - step)
-        return PlannedRun(run, int(stop), cost, float(gain[0]) - float(np.log(max(cost, LEAST_COST))))
+        return PlannedRun(run, int(stop), cost, float(gain[0]) - float(np.log(max(cost + start, LEAST_COST))))
 
 
 def log_improvement(mixture: Mixture, best: Array) -> Array:

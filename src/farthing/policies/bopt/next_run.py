@@ -27,6 +27,7 @@ from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
+from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
 from farthing.trial import Config, Proposal, Status
@@ -97,8 +98,9 @@ class NextRun:
         levels = TwoLevels(
             space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
         )  # fmt: skip
+        costs = LevelCosts(runs, steps, history.start_price(ledger.unit))
         return cls(
-            options, space, history, ledger, rng, FreshSpace(space, history), levels, LevelCosts(runs, steps),
+            options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,
         )  # fmt: skip
 
@@ -136,8 +138,8 @@ class NextRun:
 
     def _completes_next(self) -> bool:
         """Whether to complete a run now: after s new ones, or if the budget has no room for it after a new one."""
-        cheapest = min(self.costs.of_rest(run) for run in self.paused)
-        if self._limits_cost and self.costs.of_new() + cheapest > self._left >= cheapest:
+        cheapest = min(self.costs.price_of_rest(run) for run in self.paused)
+        if self._limits_cost and self.costs.price_of_new() + cheapest > self._left >= cheapest:
             return True
         if self.options.joint and self._has_time:
             return self._joint_choice()
@@ -194,7 +196,7 @@ class NextRun:
 
     def _best_paused(self) -> Proposal:
         paused = self.paused
-        fitting = [run for run in paused if self.costs.of_rest(run) <= self._left] if self._limits_cost else paused
+        fitting = [run for run in paused if not self._limits_cost or self.costs.price_of_rest(run) <= self._left]
         some = fitting or paused
         if not self._has_time:
             return self._resumed(
@@ -229,7 +231,7 @@ class NextRun:
         model = self._pending_model
         aimed_at: Surrogate = model.low if self.options.aim == "fast" else model
         bound = self._bound(aimed_at, len(self.levels.runs))
-        cost = self.levels.fast_cost_model if self.options.per_cost else None
+        cost = shifted(self.levels.fast_cost_model, self.costs.start) if self.options.per_cost else None
         if cost is None and self._success is None:
             return bound
         target = float(min(self.levels.scaled([run.fast for run in self.levels.runs])))
@@ -253,7 +255,7 @@ class NextRun:
         if not (self.options.per_cost or self.options.joint):
             return bound(self.levels.features(runs))
         gain = LogOptimism(bound, self.levels.target, SOFTNESS)(self.levels.features(runs))
-        return np.asarray(gain - np.log([max(self.costs.of_rest(run), LEAST_COST) for run in runs]))
+        return np.asarray(gain - np.log([max(self.costs.price_of_rest(run), LEAST_COST) for run in runs]))
 
     def _joint_choice(self) -> bool:
         """Whether the best paused run gains more per cost than the best new configuration. Both are compared at
@@ -266,4 +268,4 @@ class NextRun:
         x = self.space.features(U)
         gain = float(LogOptimism(bound, self.levels.target, SOFTNESS)(x)[0])
         gain += 0.0 if self._success is None else float(self._success.log_success(x)[0])
-        return bool(paused >= gain - np.log(max(self.costs.of_new_and_complete(), LEAST_COST)))
+        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(), LEAST_COST)))

@@ -63,15 +63,24 @@ class LevelCosts:
 
     runs: Sequence[TrainingRun]
     max_steps: int | None
+    start: float = 0.0  # cost until a process is ready for a new run
+
+    def price_of_new(self) -> float:
+        """What a new configuration costs to the end of its fast period, and until it can begin."""
+        return self.of_new() + self.start
+
+    def price_of_new_and_complete(self) -> float:
+        """What a new configuration costs to the end of complete training, and until it can begin."""
+        return self.of_new() * (1.0 + (self.rest_ratio or 0.0)) + self.start
+
+    def price_of_rest(self, run: TrainingRun) -> float:
+        """What a paused run costs to the end, and until it can go on."""
+        return self.of_rest(run) + self.start * run.trial.needs_start
 
     def of_new(self) -> float:
         """What a new configuration costs to the end of its fast period: the median so far."""
         known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
         return float(np.median(known)) if known else 0.0
-
-    def of_new_and_complete(self) -> float:
-        """What a new configuration costs to the end of complete training."""
-        return self.of_new() * (1.0 + (self.rest_ratio or 0.0))
 
     def of_rest(self, run: TrainingRun) -> float:
         """What a paused run costs from where it can be resumed to the end: the steps that are trained again, and the
