@@ -51,6 +51,22 @@ class TestSwallowed:
         assert study.trials[0].status is ft.Status.KILLED
         assert "training failed" not in study.trials[0].error
 
+    def test_nor_what_it_returns_if_it_has_its_own_handler_of_signals(self):
+        """As PyTorch Lightning has."""
+
+        def handles(config):
+            import signal
+
+            told = []
+            signal.signal(signal.SIGTERM, lambda *_: told.append(True))
+            while not told:
+                time.sleep(0.01)
+            return 0.5
+
+        study = ft.Study(SPACE, budget="1 evaluations", policy="random")
+        study.run(handles, trial_seconds=0.5, progress=False)
+        assert (study.trials[0].status, study.trials[0].value) == (ft.Status.KILLED, None)
+
     def test_a_learner_keeps_what_it_reported_before(self):
         def learner(config):
             yield 0.9

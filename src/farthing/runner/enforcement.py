@@ -29,6 +29,7 @@ GRACE = 0.2  # seconds between telling an evaluation to end and killing it: budg
 PREEMPTED_GRACE = 5.0  # seconds for a training step to end after SIGTERM: clusters kill 10 to 30 seconds after it
 MEMORY_POLL = 0.05  # seconds between two looks at memory: at 10 GB/s a process allocates half a GB between them
 METER_POLL = 0.2  # seconds between two looks at meters: reading them for many processes takes milliseconds
+DELAY = 0.05  # seconds that a worker's clock may be behind the run's: a message takes a few milliseconds to be read
 LIMITS = (EndedBy.BUDGET, EndedBy.TRIAL_LIMIT)
 
 
@@ -124,10 +125,11 @@ class Enforcement:
 
     def verdict_on(self, number: int, answer: Answer, seconds: float) -> Verdict | None:
         """Why an answer does not count, if it does not; by the worker's clock the action took that many seconds. An
-        answer that was on its way when a limit was noticed counts if the evaluation had ended before the limit."""
+        answer that was on its way when a limit was noticed counts if the evaluation had ended before the limit. If it
+        has its own handler of signals, only the clock says so."""
         active = self.active[number]
         doom, ended = active.doom, active.began + seconds
-        if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended >= doom.since)):
+        if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended + DELAY >= doom.since)):
             return doom.verdict
         if not self.executor.can_kill or answer.seconds is None:
             return None
