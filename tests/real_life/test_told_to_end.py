@@ -80,7 +80,7 @@ class TestSwallowed:
         (trial,) = study.trials
         assert (trial.status, trial.value, trial.curve.values) == (ft.Status.KILLED, 0.9, (0.9,))
 
-    def test_xgboost_swallows_it_in_c(self):
+    def test_xgboost_swallows_it_in_c(self, tmp_path):
         """What Python code raises while XGBoost reads its data ends the data, and not the training."""
 
         def objective(config):
@@ -103,7 +103,7 @@ class TestSwallowed:
                         time.sleep(60.0)
                     return False
 
-            return float(xgb.DMatrix(Batches()).num_row())
+            return float(xgb.DMatrix(Batches(cache_prefix=str(tmp_path / "pages"))).num_row())
 
         study = ft.Study(SPACE, budget="1 evaluations", policy="random")
         study.run(objective, trial_seconds=5.0, progress=False)
