@@ -53,7 +53,7 @@ class TestWhatIsShown:
         trials = json.loads(folder.answer("export", "s.db", "--json"))
         assert list(rows[0]) == [
             "number", "status", "value", "cost", "predicted_cost", "steps", "config.x", "config.kind", "config.deep",
-            "attributes.note", "error",
+            "attributes.note", "reason", "ended_by", "began", "ended", "error",
         ]  # fmt: skip
         assert [row["status"] for row in rows] == ["complete"] * 3 + ["failed"]
         for row, trial in zip(rows, trials, strict=True):
