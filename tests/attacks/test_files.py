@@ -266,7 +266,7 @@ def test_new_files_are_for_their_owner_only(tmp_path):
             modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()}
     finally:
         os.umask(before)
-    assert set(modes) == {"study.db", "study.db-wal", "study.db-shm"}
+    assert set(modes) == {"study.db", "study.db-wal", "study.db-shm", "study.db.lock"}
     assert set(modes.values()) == {0o600}
 
 

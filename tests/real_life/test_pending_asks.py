@@ -27,8 +27,7 @@ DISPATCHER = """
     """
 
 
-@pytest.fixture
-def left(tmp_path) -> tuple[Path, dict[int, float]]:
+def died(tmp_path: Path) -> tuple[Path, dict[int, float]]:
     """The file of a dispatcher that died, and what it had handed out."""
     assert hasattr(ft.Study, "pending"), "trials of ask end with their process"
     path = tmp_path / "study.db"
@@ -38,8 +37,8 @@ def left(tmp_path) -> tuple[Path, dict[int, float]]:
     return path, {int(n): float(x) for n, x in (line.split() for line in done.stdout.splitlines())}
 
 
-def test_after_a_restart_they_can_be_told_reported_and_forgotten(left):
-    path, given = left
+def test_after_a_restart_they_can_be_told_reported_and_forgotten(tmp_path):
+    path, given = died(tmp_path)
     with ft.Study.resume(path) as study:
         assert {proposal.trial: proposal.config["x"] for proposal in study.pending} == given
         assert [proposal.start_step for proposal in study.pending] == [0, 0, 1]
@@ -60,8 +59,8 @@ def test_after_a_restart_they_can_be_told_reported_and_forgotten(left):
         assert [proposal.trial for proposal in study.pending] == [3, 4]
 
 
-def test_a_run_leaves_them_alone_and_says_why_it_ended(left):
-    path, given = left
+def test_a_run_leaves_them_alone_and_says_why_it_ended(tmp_path):
+    path, given = died(tmp_path)
     with ft.Study.resume(path) as study:
         with pytest.warns(RuntimeWarning, match="the run has ended; given by ask, and not told yet: 0, 1, 2"):
             study.run(lambda config: config["x"], isolate=False, progress=False)
