@@ -291,7 +291,7 @@ class Study(StudyView):
         self, objective: Objective, *, workers: int = 1, isolate: bool | str | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
         paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None,
-        keep_checkpoints: KeepCheckpoints = "all", max_failures: int | None = MAX_FAILURES, meter: Any = None,
+        keep_checkpoints: KeepCheckpoints = "best", max_failures: int | None = MAX_FAILURES, meter: Any = None,
         progress: bool | None = None, callbacks: Iterable[Callback] = (),
     ) -> Study:  # fmt: skip
         """Evaluate proposals until the study ends; returns the study itself, and `why_ended` says why.
@@ -309,8 +309,8 @@ class Study(StudyView):
                        continues from its checkpoint or from the beginning
         paused_memory  the most memory their processes may hold together ("2GB"), with the same consequence; None: a
                        quarter of what is available when the run begins
-        keep_checkpoints  of which trials that ended: "all", "best" or the number of best ones; those of paused trials
-                       always stay
+        keep_checkpoints  of which trials that ended: of the "best", of "all", or the number of best ones; those of
+                       paused trials always stay
         max_failures   end the run with EveryTrialFailed if this many first trials all fail with one type of error and
                        the study has no value yet; None never does
         meter          what measures cost, if not the clock: "cpu", "energy", a function of seconds, or your own meter

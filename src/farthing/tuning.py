@@ -43,7 +43,7 @@ def tune(
     trial_memory: float | str | None = None,
     paused_limit: int = PAUSED_LIMIT,
     paused_memory: float | str | None = None,
-    keep_checkpoints: KeepCheckpoints = "all",
+    keep_checkpoints: KeepCheckpoints = "best",
     max_failures: int | None = MAX_FAILURES,
     meter: Any = None,
     progress: bool | None = None,

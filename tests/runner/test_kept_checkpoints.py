@@ -58,7 +58,7 @@ def test_it_is_the_best_in_the_users_own_sign():
 
 
 def test_only_a_trial_that_leads_gets_a_copy(tmp_path):
-    study = complete(valley, 8, storage=tmp_path / "s.db")
+    study = complete(valley, 8, storage=tmp_path / "s.db", keep_checkpoints="all")
     leaders, least = set(), float("inf")
     for trial in study.trials:
         leaders |= {trial.number} if trial.value < least else set()
@@ -67,6 +67,11 @@ def test_only_a_trial_that_leads_gets_a_copy(tmp_path):
     assert copies == {f"trial-{number}.best" for number in leaders}
     assert len(leaders) < 8
     assert all(state(trial) == (3 if trial.number in leaders else 6) for trial in study.trials)
+
+
+def test_those_of_trials_that_lose_are_removed_by_default(tmp_path):
+    with complete(valley, 4, storage=tmp_path / "s.db") as study:
+        assert [trial.number for trial in study.trials if trial.checkpoint_dir] == [study.best.number]
 
 
 def test_no_copy_is_left_where_the_last_step_is_the_best(tmp_path):
@@ -116,7 +121,7 @@ def test_those_of_paused_trials_stay(tmp_path):
 
 
 def test_a_run_with_fewer_to_keep_removes_what_earlier_ones_left(tmp_path):
-    complete(valley, 4, storage=tmp_path / "s.db").close()
+    complete(valley, 4, storage=tmp_path / "s.db", keep_checkpoints="all").close()
     with ft.Study.resume(tmp_path / "s.db", budget="5 evaluations") as study:
         study.run(valley, keep_checkpoints=1, progress=False)
         assert [trial.number for trial in study.trials if trial.checkpoint_dir] == [study.best.number]
@@ -125,7 +130,7 @@ def test_a_run_with_fewer_to_keep_removes_what_earlier_ones_left(tmp_path):
 def test_a_link_is_removed_and_what_it_leads_to_stays(tmp_path):
     """A loser's folder that somebody moved away and linked."""
     mine = tmp_path / "mine"
-    with complete(valley, 3, storage=tmp_path / "s.db") as study:
+    with complete(valley, 3, storage=tmp_path / "s.db", keep_checkpoints="all") as study:
         loser = max(study.trials, key=lambda trial: trial.value).number
     link = tmp_path / "s.db.checkpoints" / f"trial-{loser}"
     link.rename(mine)

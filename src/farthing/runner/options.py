@@ -41,7 +41,7 @@ class RunOptions:
     trial_memory: float | str | None = None
     paused_limit: int = PAUSED_LIMIT
     paused_memory: float | str | None = None
-    keep_checkpoints: KeepCheckpoints = "all"
+    keep_checkpoints: KeepCheckpoints = "best"
     max_failures: int | None = MAX_FAILURES
     meter: MeterLike = None
     progress: bool | None = None
