@@ -124,11 +124,10 @@ class Nursery:
         return True
 
     def _work(self, file: int, run: int, obstacle: str) -> None:
-        self._blas.use_all_threads()
         payload = self._payload
         assert payload is not None
         self._payload = None
-        birth = Birth(obstacle, self._lessons.teach if not obstacle else lambda: None)
+        birth = Birth(obstacle, self._lessons.teach if not obstacle else lambda: None, self._blas.use_all_threads)
         serve(joined(file), run, lambda: payload, birth)
 
 

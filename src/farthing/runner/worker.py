@@ -55,6 +55,7 @@ class Birth:
 
     why_not_forked: str = ""  # empty if it was
     teach: Callable[[], None] = lambda: None  # tell the nursery which modules were imported since
+    settle: Callable[[], None] = lambda: None  # what has to be done before the first evaluation
 
 
 class Worker:
@@ -239,6 +240,7 @@ def serve(channel: Channel, run: int, loading: Callable[[], Payload], birth: Bir
         return
     with suppress(OSError):  # the run is gone, or the objective closed the channel
         channel.send(Answer(AnswerKind.READY, reason=birth.why_not_forked))
+        birth.settle()  # while the run decides what to evaluate
         while True:
             channel.send(worker.answer(messages.get()))
     messages.get()  # no message follows: the thread that reads ends this process
