@@ -77,7 +77,7 @@ class TestFolder:
             yield 1.0
 
         with iterative("3 evaluations", policy="sobol", storage=path) as study:
-            study.run(objective, progress=False)
+            study.run(objective, keep_checkpoints="all", progress=False)
         expected = tmp_path / "study.db.checkpoints"
         assert folders == {0: expected / "trial-0", 2: expected / "trial-2"}
         assert sorted(p.name for p in expected.iterdir()) == ["trial-0", "trial-2"]
@@ -107,7 +107,7 @@ class TestFolder:
             yield from saving(config)
 
         study = iterative("2 evaluations", policy="sobol")
-        study.run(objective, progress=False)
+        study.run(objective, keep_checkpoints="all", progress=False)
         assert len(set(folders)) == 2
         assert all(folder.is_dir() for folder in folders), "for another run"
         root = folders[0].parent

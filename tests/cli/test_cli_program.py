@@ -18,6 +18,7 @@ from farthing.cli.program_process import ProgramProcess
 from farthing.run_context import Run, inside
 from farthing.runner.process_tree import adopt_orphans
 from farthing.runner.processes import SUBREAPER
+from farthing.runner.reports import Reports
 
 LOOP = [  # the distance of x from 70, counted by a loop
     "x=$1; distance=0",
@@ -28,6 +29,8 @@ TRAINING = [
     "echo training with $x",
     "for step in $(seq $((FARTHING_START_STEP + 1)) $2); do echo $step $(((x - 70) * (x - 70) / step)) 1; done",
 ]
+
+REPORTS = Reports(0, lambda report: ft.Decision.CONTINUE)  # a program yields its steps, and reports none
 
 
 @pytest.fixture(autouse=True)
@@ -147,8 +150,8 @@ class TestValues:
 def _evaluated(program: Program, folder):
     from farthing.runner.evaluate import evaluate
 
-    with inside(Run(0, 0, folder / "checkpoints", lambda: 1.0)):
-        return evaluate(program, {"x": 1})
+    with inside(Run(0, 0, folder / "checkpoints", lambda: 1.0, REPORTS)):
+        return evaluate(program, {"x": 1}, REPORTS)
 
 
 class TestArguments:
@@ -239,7 +242,7 @@ class TestSteps:
         path = folder.script(
             "train.sh", f"echo $$ > {tmp_path}/pids", "for step in 1 2 3 4 5; do echo $step 0.$step; sleep 0.05; done"
         )  # fmt: skip
-        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
+        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0, REPORTS)):
             steps = Program(f"{path}", iterative=True)({"x": 1})
             assert next(steps) == 0.1
             (pid,) = pids_in(tmp_path / "pids")
@@ -257,7 +260,7 @@ class TestSteps:
         """One in some hundred programs, whose loop forks at once, used to hang here."""
         path = folder.script("train.sh", "for step in $(seq 1 40); do echo $step $step; /bin/true; done")
         for _ in range(8):
-            with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
+            with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0, REPORTS)):
                 assert list(Program(f"{path}", iterative=True)({})) == list(range(1, 41))
 
     def test_a_program_that_misses_the_signal_to_continue_is_sent_it_again(self, tmp_path, folder, monkeypatch):
@@ -272,7 +275,7 @@ class TestSteps:
 
         send = ProgramProcess._signal
         monkeypatch.setattr(ProgramProcess, "_signal", lossy)
-        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
+        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0, REPORTS)):
             assert list(Program(f"{path}", iterative=True)({})) == [1.0, 2.0, 3.0]
         assert sent.count(signal.SIGCONT) >= 2 * sent.count(signal.SIGSTOP) >= 2
 
@@ -291,7 +294,7 @@ class TestSteps:
         from farthing.runner.evaluate import next_step
 
         path = folder.script("train.sh", *lines)
-        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
+        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0, REPORTS)):
             steps = Program(f"{path}", iterative=True)({})
             while (step := next_step(steps)) is not None and step.value is not None:
                 pass
@@ -304,7 +307,7 @@ class TestSteps:
             'echo \'{"step": 2, "value": 0.25, "loss": 2}\'',
             "echo 3 days", "echo", "echo 3 0.125 7", "printf '4 0.0625'",
         )  # fmt: skip
-        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0)):
+        with inside(Run(0, 0, tmp_path / "checkpoints", lambda: 1.0, REPORTS)):
             steps = list(Program(f"{path}", iterative=True)({}))
         assert steps == [0.5, {"value": 0.25, "loss": 2}, {"value": 0.125, "cost": 7.0}, 0.0625]
 

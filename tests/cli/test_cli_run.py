@@ -142,7 +142,7 @@ class TestScripts:
             ).stdout
         )  # fmt: skip
         assert found["best"]["value"] >= 0
-        assert found["ended"] == "trial 0 reached 0, the value asked for by stop_at"
+        assert found["ended"] == "trial 0 reached the value asked for by stop_at"
 
     def test_a_python_script_remembers_its_space_where_a_file_cannot(self, folder):
         folder.write(

@@ -126,7 +126,8 @@ class TestCallback:
     def test_paused_and_resumed_in_workers_its_curve_is_the_librarys(self, library):
         """Round by round, two trainings take turns; each is one call, and pauses inside the library's loop."""
         callback(library)
-        study = ft.Study(SPACE, "1000 evaluations", policy=InTurn(), seed=0, max_steps=ROUNDS)
+        budget = ft.Budget(cost=1e6)  # of which seconds say nothing: so no training is dropped and trained again
+        study = ft.Study(SPACE, budget, policy=InTurn(), seed=0, max_steps=ROUNDS)
         pauses = []
 
         def look(study, trial):
@@ -135,7 +136,7 @@ class TestCallback:
         def objective(config):
             TRAIN[library](config, [callback(library)])
 
-        study.run(objective, isolate=True, progress=False, callbacks=[look])
+        study.run(objective, isolate=True, meter=lambda seconds: seconds, progress=False, callbacks=[look])
         assert study.trials[0].status is ft.Status.COMPLETE, study.trials[0].error
         assert pauses.count(0) == ROUNDS - 1
         for trial in study.trials:

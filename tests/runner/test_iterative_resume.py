@@ -160,7 +160,7 @@ class TestReplay:
         whole, path = tmp_path / "whole.db", tmp_path / "cut.db"
         budget = ft.Budget(cost=5.5)
         with iterative(budget, max_steps=4, policy=policy, storage=whole) as study:
-            study.run(saving, progress=False)
+            study.run(saving, keep_checkpoints="all", progress=False)  # those of every moment
         kinds = [body["kind"] for body in bodies(whole)]
         assert {"asked", "reported", "told"} <= set(kinds)
         last = max(number for number, kind in enumerate(kinds, start=1) if kind == "told")
