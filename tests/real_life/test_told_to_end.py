@@ -80,7 +80,7 @@ class TestSwallowed:
         (trial,) = study.trials
         assert (trial.status, trial.value, trial.curve.values) == (ft.Status.KILLED, 0.9, (0.9,))
 
-    def test_xgboost_swallows_it_in_c(self, tmp_path):
+    def test_xgboost_swallows_it_in_c(self, tmp_path, capfd):
         """What Python code raises while XGBoost reads its data ends the data, and not the training."""
 
         def objective(config):
@@ -109,6 +109,7 @@ class TestSwallowed:
         study.run(objective, trial_seconds=5.0, progress=False)
         (trial,) = study.trials
         assert (trial.status, trial.value) == (ft.Status.KILLED, None)
+        assert "Terminated" not in capfd.readouterr().err, "which would look like an error of the user's"
 
 
 @dataclass(frozen=True)

@@ -142,11 +142,22 @@ def exit_code(pid: int) -> int | None:
             ended, status = os.waitpid(pid, os.WNOHANG)
             return os.waitstatus_to_exitcode(status) if ended else None
         found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return 0
+    except ChildProcessError:  # somebody else took note; or a fork that is there is not our child yet, but will be
+        return None if exists(pid) else 0
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
+
+def exists(pid: int) -> bool:
+    """Whether a process has that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def take_note(pid: int) -> None:

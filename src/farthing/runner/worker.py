@@ -227,9 +227,22 @@ def joined(channel: int) -> Channel:
     return Channel(end)
 
 
+def _say_nothing_of_signals() -> None:
+    """Where libraries call Python from C, Python prints the exception by which an evaluation is told to end: to users
+    that would look like an error."""
+    say = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, WorkerTerminated):
+            say(unraisable)
+
+    sys.unraisablehook = hook
+
+
 def serve(channel: Channel, run: int, loading: Callable[[], Payload], birth: Birth) -> None:
     """Load the objective, and answer messages until the run is gone."""
     adopt_orphans()
+    _say_nothing_of_signals()
     messages: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_read_messages, args=(channel, messages, run), daemon=True).start()
     try:
