@@ -115,8 +115,8 @@ class TestTheModelsOfOneFit:
         assert [trial.curve.values for trial in paused.trials_] == [trial.curve.values for trial in whole.trials_]
         assert paused.ledger_.account("retrained") == 0
 
-    def test_auto_trains_in_steps_where_costs_are_limited(self):
-        found = search(XGBClassifier(n_estimators=6, **XGB), RATE, policy="auto", iterative="auto").fit(*IRIS)
+    def test_the_default_policy_trains_in_steps_if_asked_to(self):
+        found = search(XGBClassifier(n_estimators=6, **XGB), RATE, policy="auto", iterative=True).fit(*IRIS)
         assert "n_estimators" in found.best_params_, "it was not trained in steps"
 
     def test_weights_and_groups_reach_every_step(self):
@@ -174,14 +174,6 @@ class TestWhich:
         ).fit(X, y, eval_set=[(X[:80], y[:80])], verbose=False)  # fmt: skip
         assert "n_estimators" not in found.best_params_
         assert found.best_estimator_.best_iteration < 30
-
-
-def test_files_of_searches_that_fitted_at_once_go_on_that_way(tmp_path):
-    """A file of a version that did not train these estimators in steps."""
-    given = {"storage": tmp_path / "search.db", "policy": "auto", "iterative": "auto"}
-    search(XGBClassifier(n_estimators=5, **XGB), RATE, **{**given, "iterative": False}).fit(*IRIS)
-    more = search(XGBClassifier(n_estimators=5, **XGB), RATE, **{**given, "budget": ft.Budget(cost=60, evaluations=4)})
-    assert len(more.fit(*IRIS).cv_results_["params"]) == 4
 
 
 def test_none_of_these_libraries_is_imported():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from farthing.adapters.sklearn.step_plan import StepPlan
 from farthing.adapters.sklearn.step_training import STEP
 from farthing.budget import Budget
 from farthing.errors import StudyMismatch
-from farthing.record.reader import read_study
 from farthing.study import Study
 from farthing.trial import Status, Trial
 
@@ -125,13 +122,3 @@ def require_same_data(study: Study, fingerprint: int | None) -> None:
                 f"{study.storage}: the scores in the file come from other folds or other data than those given to fit; "
                 "use another file; a cv that shuffles needs a random_state"
             )
-
-
-def fits_at_once(storage: str | PathLike[str] | None) -> bool:
-    """Whether a file holds a search that fits each candidate at once: it continues that way.
-
-    Earlier versions fitted estimators at once that can be trained in steps today.
-    """
-    if storage is None or not Path(storage).is_file():
-        return False
-    return any(trial.value is not None and FOLDS in trial.attributes for trial in read_study(storage).trials)

@@ -36,7 +36,6 @@ from farthing.adapters.sklearn.results import (
     candidates_of,
     columns,
     complete_scores,
-    fits_at_once,
     outputs,
     require_same_data,
     without_skipped,
@@ -74,8 +73,8 @@ class FarthingSearchCV(BaseSearchCV):
     n_jobs               the number of candidates evaluated in parallel, each in its own process
     verbose              1 or more shows progress
     random_state         makes proposals reproducible
-    iterative            "auto" trains estimators in steps if that is sound and the policy can use it, True whenever it
-                         is possible (otherwise an error says why), False never
+    iterative            "auto" trains estimators in steps if that is sound and worth it and the policy can use it, True
+                         whenever it is possible (otherwise an error says why), False never
     max_steps            the length of a complete training in trees, rounds or epochs; None: as the estimator says
     skip_folds           True skips the remaining folds of a candidate that cannot become the best any more
     storage              a file that stores every event; a search with the same file continues where it ended
@@ -213,7 +212,7 @@ class FarthingSearchCV(BaseSearchCV):
             refuse("skip_folds", "False for training in steps, where all folds train together", True)
         plan = step_plan(self.estimator, searched.names, y, rows, fit_params, self.max_steps, asked_for)
         if isinstance(plan, StepPlan):
-            return plan if asked_for or not fits_at_once(self.storage) else None
+            return plan
         if asked_for:
             what = "iterative=True" if self.iterative is True else f"policy={policy.name!r}"
             raise InvalidArgument(f"estimator: cannot be trained in steps, as {what} demands: {plan}")

@@ -145,6 +145,8 @@ def _reason_against(
         if own == prefix.removesuffix("__"):
             return f"{own!r}, the estimator itself, is searched"
     if library := library_of(last):
+        if not asked_for:
+            return f"continuing a model of {library.package} costs more than steps save; iterative=True takes steps"
         return library.reason_against(params, {own.removeprefix(prefix) for own in searched if own.startswith(prefix)})
     if _stops_early(last, params, rows):
         return (
