@@ -27,7 +27,7 @@ def search(estimator, distributions, **options):
 
 
 def plan_of(estimator, searched=()):
-    return step_plan(estimator, list(searched), IRIS[1], 150, {}, None, asked_for=False)
+    return step_plan(estimator, list(searched), IRIS[1], 150, {}, None, asked_for=True)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def fitted(search, *data, **params):
 
 
 def plan_of(estimator, searched=("learning_rate",), fit_params=(), rows=150):
-    return step_plan(estimator, list(searched), IRIS[1], rows, dict.fromkeys(fit_params), None, asked_for=False)
+    return step_plan(estimator, list(searched), IRIS[1], rows, dict.fromkeys(fit_params), None, asked_for=True)
 
 
 class TestTheModelsOfOneFit:
@@ -114,6 +114,11 @@ class TestTheModelsOfOneFit:
         paused = fitted(search(estimator, RATE, policy=PausesAfterEveryStep(), budget=budget), *IRIS)
         assert [trial.curve.values for trial in paused.trials_] == [trial.curve.values for trial in whole.trials_]
         assert paused.ledger_.account("retrained") == 0
+
+    def test_the_default_is_one_fit(self):
+        """Which has found better models under the same budget."""
+        found = search(XGBClassifier(n_estimators=6, **XGB), RATE, policy="auto", iterative="auto").fit(*IRIS)
+        assert "n_estimators" not in found.best_params_
 
     def test_the_default_policy_trains_in_steps_if_asked_to(self):
         found = search(XGBClassifier(n_estimators=6, **XGB), RATE, policy="auto", iterative=True).fit(*IRIS)
