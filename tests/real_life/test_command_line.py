@@ -329,3 +329,19 @@ class TestCtrlC:
         assert status == -2, "the shell, too, was ended by the signal"
         assert "interrupted; to continue: farthing resume s1.db" in terminal.shown
         assert rows_of(work, "s1.db")[0]["status"] == "complete"
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize(("options", "kept"), [((), 1), (("--keep-checkpoints", "2"), 2)])
+    def test_those_of_trials_that_lose_are_removed(self, work, options, kept):
+        work.script("train.sh", "echo $1 > $FARTHING_CHECKPOINT_DIR/state; echo 1 $1")
+        work.call(
+            "run", "--command", "./train.sh {x}", "--iterative", "--max-steps", "1", "--space", "space.toml", *RANDOM,
+            "--budget", "4 evaluations", "--storage", "s.db", *options,
+        )  # fmt: skip
+        assert len(list((work.path / "s.db.checkpoints").glob("trial-*/state"))) == kept
+
+    def test_nonsense_is_refused_and_stores_nothing(self, work):
+        error = work.error("run", *OBJECTIVE, "--budget", "1m", "--storage", "s.db", "--keep-checkpoints", "0")
+        assert "expected a whole number of at least 1, or best or all, got '0'" in error
+        assert not (work.path / "s.db").exists()

@@ -20,7 +20,7 @@ from farthing.errors import FarthingError
 
 OBJECTIVE_KEYS = ("objective", "command", "iterative", "pause", "isolate")  # another objective replaces them all
 TABLES = {"task": "names and values, such as {rows = 1000}", "start": "an array of tables, or of texts"}
-NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures")
+NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures", "keep_checkpoints")
 YES_OR_NO = {True: "yes", False: "no"}  # of isolate
 
 

@@ -15,7 +15,7 @@ from farthing.cli.start import names_file, start_configs
 
 NOTE_OPTIONS = (
     "objective", "command", "iterative", "pause", "workers", "trial_seconds", "trial_memory", "meter", "max_failures",
-    "isolate",
+    "keep_checkpoints", "isolate",
 )  # fmt: skip
 STUDY_OPTIONS = ("policy", "seed", "maximize", "stop_at", "task")
 

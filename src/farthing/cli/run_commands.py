@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from farthing.cli.config_file import from_file, load_config
 from farthing.cli.exit_status import EXIT_CODES, GlobalOptions
 from farthing.cli.group import DEBUG, JSON, STUDY, F, group
-from farthing.cli.run_note import ISOLATES, METERS, NO_LIMIT, PAUSES
+from farthing.cli.run_note import ISOLATES, KEPT, METERS, NO_LIMIT, PAUSES
 from farthing.cli.streams import result_stream
 
 if TYPE_CHECKING:
@@ -39,19 +39,24 @@ class FileOrText(ParamType):
         return [CompletionItem(incomplete, type="file")]
 
 
-class MaxFailures(ParamType):
-    """A number from 1, or `none`."""
+class CountOr(ParamType):
+    """A number from 1, or one of some words."""
 
-    name = "max_failures"
+    name = "count"
+
+    def __init__(self, *words: str) -> None:
+        self._words = words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value).lower()
-        if text != NO_LIMIT and not (text.isascii() and text.isdigit() and int(text) > 0):
-            self.fail(f"expected a whole number of at least 1, or {NO_LIMIT}, got {value!r}", param, ctx)
+        if text not in self._words and not (text.isascii() and text.isdigit() and int(text) > 0):
+            self.fail(
+                f"expected a whole number of at least 1, or {' or '.join(self._words)}, got {value!r}", param, ctx
+            )
         return text
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(NO_LIMIT)] if NO_LIMIT.startswith(incomplete) else []
+        return [CompletionItem(word) for word in self._words if word.startswith(incomplete)]
 
 
 def _run_options(command: F) -> F:
@@ -77,8 +82,12 @@ def _run_options(command: F) -> F:
             click.option("--trial-seconds", metavar="TIME", help="Kill a trial that takes longer: 30, 5m, 1h."),
             click.option("--trial-memory", metavar="SIZE", help="Kill a trial that uses more memory, such as 4GB."),
             click.option(
-                "--max-failures", metavar="N|none", type=MaxFailures(),
+                "--max-failures", metavar="N|none", type=CountOr(NO_LIMIT),
                 help="Stop if the first N trials all fail with the same type of error.  [default: 5]",
+            ),
+            click.option(
+                "--keep-checkpoints", metavar="best|all|N", type=CountOr(*KEPT),
+                help="Of which trials that ended checkpoints are kept; N: the N best.  [default: best]",
             ),
             click.option(
                 "--meter", type=click.Choice(METERS),

@@ -19,10 +19,11 @@ PAUSES = ("stop", "checkpoint")
 METERS = ("cpu", "energy", "rapl", "nvidia")
 ISOLATES = ("yes", "no", "spawn")
 NO_LIMIT = "none"  # of failures
+KEPT = ("best", "all")  # checkpoints
 KIND_NAMES = {str: "text", int: "a whole number of at least 1", bool: "true or false"}
 KIND_OF = {
     **dict.fromkeys(["objective", "command", "pause", "space", "folder", "trial_seconds", "trial_memory"], str),
-    **dict.fromkeys(["meter", "max_failures", "isolate"], str),
+    **dict.fromkeys(["meter", "max_failures", "keep_checkpoints", "isolate"], str),
     **dict.fromkeys(["steps", "workers"], int),
     "iterative": bool,
 }  # fmt: skip
@@ -44,6 +45,7 @@ class RunNote:
     trial_memory: str | None = None
     meter: str | None = None
     max_failures: str | None = None  # a number, or NO_LIMIT
+    keep_checkpoints: str | None = None  # a number, or one of KEPT
     isolate: str | None = None
 
     def __post_init__(self) -> None:
@@ -58,8 +60,10 @@ class RunNote:
         for name, accepted in (("pause", PAUSES), ("meter", (None, *METERS)), ("isolate", (None, *ISOLATES))):
             if getattr(self, name) not in accepted:
                 _refuse(name, f"one of {', '.join(filter(None, accepted))}", getattr(self, name))
-        if self.max_failures not in (None, NO_LIMIT) and not re.fullmatch("[1-9][0-9]{0,17}", str(self.max_failures)):
-            _refuse("max_failures", f"a whole number of at least 1, or {NO_LIMIT}", self.max_failures)
+        for name, words in (("max_failures", (NO_LIMIT,)), ("keep_checkpoints", KEPT)):
+            given = getattr(self, name)
+            if given not in (None, *words) and not re.fullmatch("[1-9][0-9]{0,17}", str(given)):
+                _refuse(name, f"a whole number of at least 1, or {' or '.join(words)}", given)
         if self.pause != "stop" and not self.iterative:
             raise InvalidArgument("--pause is only for --iterative: a program that prints one value cannot be paused")
 

@@ -176,6 +176,8 @@ def run_options(note: RunNote) -> dict[str, Any]:
     }
     if note.max_failures is not None:
         options["max_failures"] = None if note.max_failures == run_note.NO_LIMIT else int(note.max_failures)
+    if (kept := note.keep_checkpoints) is not None:
+        options["keep_checkpoints"] = kept if kept in run_note.KEPT else int(kept)
     return options
 
 
