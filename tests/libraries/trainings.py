@@ -48,13 +48,16 @@ class StopAtTwo:
 
 def in_turn(objective: Any, **options: Any) -> tuple[ft.Study, int]:
     """Trainings that take turns in worker processes until the first is complete, and how often that paused."""
-    study = ft.Study(SPACE, "1000 evaluations", policy=InTurn(), seed=0, max_steps=EPOCHS)
+    budget = ft.Budget(cost=1e6)  # of which seconds say nothing: so no training is dropped and trained again
+    study = ft.Study(SPACE, budget, policy=InTurn(), seed=0, max_steps=EPOCHS)
     pauses = []
 
     def look(study, trial):
         pauses.append(trial.number) if trial.status == "paused" else study.stop()
 
-    study.run(objective, isolate=True, progress=False, callbacks=[look], **options)
+    study.run(
+        objective, isolate=True, meter=lambda seconds: seconds, progress=False, callbacks=[look], **options
+    )  # fmt: skip
     return study, pauses.count(0)
 
 
