@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,15 @@ class Payload:
     objective: Callable[..., Any]
     options: Mapping[str, Sequence[Any]]
     surroundings: Surroundings  # of the run
+
+
+CachedFunction = type(cache(lambda: None))  # what `functools.cache` makes of a function
+
+
+def cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
+    """That function with a cache of its own, which is empty."""
+    made: Callable[..., Any] = lru_cache(**parameters)(function)
+    return made
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,19 @@ from typing import IO, Any
 from farthing.errors import InvalidArgument
 from farthing.numerics.threads import with_thread_limits
 from farthing.plain import text_of, warn
-from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Channel, Close, Garbled, Payload, Step
+from farthing.runner.messages import (
+    SPAWNED_MAIN,
+    Answer,
+    AnswerKind,
+    Begin,
+    CachedFunction,
+    Channel,
+    Close,
+    Garbled,
+    Payload,
+    Step,
+    cached,
+)  # fmt: skip
 from farthing.runner.process_tree import is_running, kill_tree, open_pidfd, signal_name
 from farthing.runner.supervisor_process import LostStart, SupervisorProcess, socket_pair
 from farthing.runner.surroundings import Surroundings
@@ -79,17 +91,30 @@ class WorkerSetup:
 
 
 def _pickled(payload: Payload) -> IO[bytes]:
-    import cloudpickle
 
     file = tempfile.TemporaryFile()  # noqa: SIM115  # the pool closes it
     try:
         with _spawned_main_by_value():
-            cloudpickle.dump(payload, file)
+            _pickler(file).dump(payload)
     except Exception as error:  # objects in the objective's closure may raise anything
         file.close()
         raise CannotIsolate(f"it cannot be pickled ({type(error).__name__}: {text_of(error)})") from error
     file.flush()
     return file
+
+
+def _pickler(file: IO[bytes]) -> Any:
+    """One that sends by value also what a script decorates with `functools.cache` or `lru_cache`: cloudpickle sends the
+    name, which means nothing without the script."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+        def reducer_override(self, thing: Any) -> Any:
+            if type(thing) is CachedFunction and thing.__module__ in ("__main__", SPAWNED_MAIN):
+                return cached, (thing.__wrapped__, thing.cache_parameters())
+            return super().reducer_override(thing)
+
+    return Pickler(file)
 
 
 @contextmanager
