@@ -95,6 +95,19 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
         time.sleep(0.01)
 
 
+def is_there(pid: int) -> bool:
+    """Whether a process has not ended."""
+    return state_of(pid) is not None
+
+
+def wait_until(true: Callable[[], bool], seconds: float) -> bool:
+    """Whether it has become true within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
 def state_of(pid: int) -> str | None:
     """The kernel's letter for the state of a process, None if it is gone or a zombie."""
     with suppress(OSError):

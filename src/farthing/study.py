@@ -24,9 +24,10 @@ from farthing.errors import (
 )  # fmt: skip
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
-from farthing.record.known_results import known_config, known_outcome
+from farthing.record.known_results import known_outcome
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import (
+    checked_config,
     checked_space,
     opened,
     require_more_than_spent,
@@ -280,7 +281,7 @@ class Study(StudyView):
         >>> study.best.value, study.ledger.total("evaluations")
         (0.04, 0.0)
         """
-        known = known_config(self.space, config)
+        known = checked_config("add", self.space, config)
         outcome, values = known_outcome(value, cost, failed, curve, self._history.max_steps)
         with self._session.own_loop():
             return self.trial(self._session.add(known, replace(outcome, attributes=attributes), values))

@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import farthing as ft
+from called import is_there, wait_until
 from farthing.errors import InvalidArgument
 from learners import LINE
 
@@ -30,19 +31,6 @@ pytestmark = [
 
 GONE = 8.0  # seconds within which processes must be gone on a busy machine; they would stay for STAYS
 STAYS = 40
-
-
-def is_there(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
-def wait_until(true: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return found
 
 
 class Noted:

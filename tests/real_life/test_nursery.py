@@ -8,8 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import numpy as np
 import pytest
 
 import farthing as ft
+from called import is_there, wait_until
 from learners import LINE
 
 pytestmark = [
@@ -27,19 +26,6 @@ pytestmark = [
 
 GONE = 10.0  # seconds within which processes must be gone on a busy machine
 FRESH = "4GB"  # a limit of memory, under which every evaluation has a process of its own
-
-
-def is_there(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
-def wait_until(true: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return found
 
 
 class Library:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from farthing.cli.toml_file import TomlFile
-from farthing.errors import InvalidArgument, InvalidConfig
+from farthing.errors import InvalidArgument
+from farthing.record.settings import checked_config
 from farthing.space import Space
 from farthing.trial import Config
 
@@ -29,18 +30,8 @@ def start_configs(given: Iterable[str | Mapping[str, Any]], space: Space) -> lis
     found: list[Config] = []
     for item in given:
         for where, config in [("start", item)] if isinstance(item, Mapping) else _read(item, space):
-            found.append(_checked(where, config, space))
+            found.append(checked_config(where, space, config))
     return found
-
-
-def _checked(where: str, config: Any, space: Space) -> Config:
-    try:
-        valid = space.validate(config)
-    except InvalidConfig as error:
-        raise InvalidConfig(f"{where}: {error}") from error
-    if not space.allows(valid):
-        raise InvalidConfig(f"{where}: {valid} is forbidden by the space")
-    return valid
 
 
 def names_file(text: str) -> bool:

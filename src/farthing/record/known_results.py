@@ -6,20 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from farthing import checks
-from farthing.errors import InvalidArgument, InvalidConfig
-from farthing.space import Space
-from farthing.trial import Config, Outcome, Status
-
-
-def known_config(space: Space, config: Mapping[str, Any]) -> Config:
-    """The configuration of a known result, as the space has it."""
-    try:
-        found = space.validate(config)
-    except InvalidConfig as error:
-        raise InvalidConfig(f"add: {error}") from None
-    if not space.allows(found):
-        raise InvalidConfig(f"add: {found} is forbidden by the space's own forbid")
-    return found
+from farthing.errors import InvalidArgument
+from farthing.trial import Outcome, Status
 
 
 def known_outcome(

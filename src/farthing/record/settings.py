@@ -12,6 +12,7 @@ from farthing.errors import InvalidArgument, InvalidBudget, InvalidConfig, Inval
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.study_events import Opened
 from farthing.space import Space
+from farthing.trial import Config
 
 
 def opened(
@@ -45,14 +46,20 @@ def _stored_start(space: Space, start: Any) -> tuple[dict[str, Any], ...]:
         checks.refuse("start", "a list of configs", start)
     distinct: dict[Any, dict[str, Any]] = {}
     for given in start:
-        try:
-            config = space.validate(given)
-        except InvalidConfig as error:
-            raise InvalidConfig(f"start: {error}") from None
-        if not space.allows(config):
-            raise InvalidConfig(f"start: {config} is forbidden by the space's own forbid")
+        config = checked_config("start", space, given)
         distinct.setdefault(space.key(config), space.store_config(config))
     return tuple(distinct.values())
+
+
+def checked_config(where: str, space: Space, given: Any) -> Config:
+    """A configuration that a user gives, as the space has it; an error names where it was given."""
+    try:
+        config = space.validate(given)
+    except InvalidConfig as error:
+        raise InvalidConfig(f"{where}: {error}") from None
+    if not space.allows(config):
+        raise InvalidConfig(f"{where}: {config} is forbidden by the space's own forbid")
+    return config
 
 
 def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, name: str) -> None:

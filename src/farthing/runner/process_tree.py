@@ -97,13 +97,7 @@ def is_running(pid: int, pidfd: int | None) -> bool:
     """Whether a process has not ended, by its descriptor if there is one."""
     if pidfd is not None:
         return not readable([pidfd], 0.0)
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is another user's
-        return True
-    return True
+    return processes.exists(pid)
 
 
 def kill_tree(leader: int) -> None:
