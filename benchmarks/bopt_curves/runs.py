@@ -16,7 +16,7 @@ from benchmarks.bopt_curves.learners import LEARNERS, SECONDS, SPACES, STEPS, Da
 from benchmarks.common.fingerprints import NOT_RUN, code_hash, farthing_code, module_file
 from benchmarks.common.kept_runs import once
 from farthing.policies import policy_as_json
-from farthing.policies.bopt.policy import PAPER
+from farthing.policies.bopt import BOPT
 
 Curve = list[tuple[float, float]]  # seconds spent, best error by then
 
@@ -26,7 +26,7 @@ POLICIES: dict[str, ft.policies.Policy] = {
     "bopt": ft.policies.BOPT(),
 }
 OPTIONS: dict[str, ft.policies.Policy] = {  # of `bopt`, on the quickest learner only
-    "as in the paper": ft.policies.BOPT(**PAPER),
+    "as in the paper": BOPT.paper(),
     'surrogate="dgp"': ft.policies.BOPT(surrogate="dgp"),
     'bias="lognormal"': ft.policies.BOPT(bias="lognormal"),
     "rho=None": ft.policies.BOPT(rho=None),

@@ -18,7 +18,7 @@ from benchmarks.common.fingerprints import fingerprint
 from benchmarks.common.kept_runs import Files, Runner
 from benchmarks.common.two_level_functions import FUNCTIONS, Function
 from farthing.designs.nested import nested_latin_hypercube
-from farthing.policies.bopt.policy import PAPER
+from farthing.policies.bopt import BOPT
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Method:
 
 def _bopt(surrogate: str, is_default: bool) -> Method:
     title = f"{surrogate.upper()}-BOPT" + ("" if is_default else ", as in the paper")
-    options = () if is_default else tuple(PAPER.items())
+    options = () if is_default else tuple(BOPT.PAPER.items())
     policy = (("name", "bopt"), ("surrogate", surrogate), *options)
     name, kind = (surrogate, "bopt") if is_default else (f"{surrogate}-paper", "paper")
     return Method(name, title, kind, "farthing", "bopt_synthetic.peers.farthing_peer", 2, policy)

@@ -23,7 +23,7 @@ from farthing.errors import (
     UnknownTrial,
 )  # fmt: skip
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
-from farthing.policies import Policy, policy_as_json, policy_from_json, policy_of
+from farthing.policies import Policy, continued, policy_as_json, policy_of
 from farthing.record.known_results import known_outcome
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import (
@@ -101,6 +101,7 @@ class Study(StudyView):
             rows = list(log.read())
             if rows:
                 found = settings_in(rows, log.name)
+                chosen = continued(chosen, found.policy, log.name)
                 require_same(space, first, found, seed is None, log.name)
                 record = Record.replayed(log, rows, found, space, knowledge.with_stored(found.cost))
             else:
@@ -133,11 +134,7 @@ class Study(StudyView):
             space = Space.from_json(settings.space) if space is None else checked_space(space)
             if difference := space.difference(settings.space):
                 raise StudyMismatch(f"{path}: the file holds a study of another space: {difference}")
-            chosen = policy_from_json(settings.policy) if policy is None else policy_of(policy)
-            if policy_as_json(chosen) != settings.policy:
-                raise StudyMismatch(
-                    f"{path}: policy is {settings.policy} in the file and {policy_as_json(chosen)} here"
-                )
+            chosen = continued(None if policy is None else policy_of(policy), settings.policy, log.name)
             knowledge = CostKnowledge.of(space, known_cost, cost_features, None, None)
             require_same_functions(knowledge.as_json(), settings.cost, log.name)
             record = Record.replayed(log, rows, settings, space, knowledge.with_stored(settings.cost))

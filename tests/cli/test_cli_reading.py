@@ -18,7 +18,7 @@ from called import FARTHING, PATIENCE, pids_in, until
 from farthing.cli.arguments import parse_budget
 from farthing.cli.group import group
 from farthing.cli.run_commands import POLICIES
-from farthing.policies import BY_NAME
+from farthing.policies import policy_names
 
 READING = ["status", "best", "export", "pareto"]
 
@@ -201,7 +201,7 @@ class TestTheShell:
         assert folder.error("run", "x.py:f") == "Missing option '--budget' (see farthing run --help)"
 
     def test_policies_are_those_there_are(self):
-        assert sorted(POLICIES) == sorted(BY_NAME)
+        assert sorted(POLICIES) == sorted(policy_names())
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_completion_is_offered(self, folder, shell):
@@ -217,7 +217,7 @@ class TestTheShell:
             return [item.partition(",")[2] for item in found]
 
         assert completed("farthing re", 1) == ["resume"]
-        assert completed("farthing run --policy ei", 3) == ["ei_alpha", "ei_cool", "eipu", "ei"]
+        assert completed("farthing run --policy ei_", 3) == ["ei_alpha", "ei_cool", "ei_alpha-paper", "ei_cool-paper"]
         assert "--trial-seconds" in completed("farthing resume s.db --", 3)
 
     def test_looking_is_quick_because_little_is_imported(self, folder):

@@ -15,6 +15,7 @@ from farthing.history.history import Trials
 from farthing.policies import BY_NAME
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model
+from farthing.policies.ei import EI
 from farthing.policies.fits import FittedModels, success_model
 from farthing.trial import Config, EndedBy, Outcome, Status
 from histories import asked, ended
@@ -81,7 +82,7 @@ def failed(status: Status = Status.FAILED, error: str = "boom") -> Outcome:
 def models(history: History) -> FittedModels:
     ledger = Ledger(ft.Budget(evaluations=100))
     rng = np.random.default_rng(0)
-    return FittedModels.of(SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
+    return FittedModels.of(EI(), SPACE, FreshSpace(SPACE, history), history, ledger, 4, rng, chosen_cost_model)
 
 
 def test_failed_trials_never_alter_the_model_of_the_value():

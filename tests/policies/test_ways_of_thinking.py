@@ -125,7 +125,7 @@ def known(count: int, seed: int = 0, *, failures: bool = False) -> History:
 def improvement(history: History, config: dict[str, float]) -> float:
     """log EI of a configuration under models that are fitted in full."""
     fresh, ledger = FreshSpace(CUBE, history), Ledger(ft.Budget(evaluations=10**6))
-    models = FittedModels.of(CUBE, fresh, history, ledger, 6, np.random.default_rng(0), linear_cost_model)
+    models = FittedModels.of(EI(), CUBE, fresh, history, ledger, 6, np.random.default_rng(0), linear_cost_model)
     return float(models.improvement(CUBE.features(CUBE.encode(config)[None, :]))[0])
 
 

@@ -23,7 +23,9 @@ else:
     ParamType = click.ParamType  # which is generic only in newer versions of click
 
 # Listed here, so that --help need not import the policies.
-POLICIES = ("auto", "bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "sobol", "random")
+PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei")
+NAMED = ("auto", *PUBLISHED, "sobol", "random")
+POLICIES = (*NAMED, *(f"{name}-paper" for name in PUBLISHED))
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Do not show progress on standard error.")
 
 
@@ -146,7 +148,10 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     multiple=True,
     help="Try this configuration first: lr=0.1,depth=3, or a JSON or TOML file. May be given several times.",
 )
-@click.option("--policy", type=click.Choice(POLICIES), default="auto", show_default=True, help="The search method.")
+@click.option(
+    "--policy", type=click.Choice(POLICIES), default="auto", show_default=True, metavar="NAME",
+    help=f"The search method: {', '.join(NAMED)}. With -paper (carbo-paper) a published one is as its paper has it.",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), help="Make proposals reproducible.")
 @click.option(
     "--maximize/--minimize", default=False, help="Search for the largest value, or the smallest.  [default: minimize]"

@@ -13,21 +13,33 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
+from farthing.checks import whole_number
 from farthing.history import History, TrackedTrial
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
+from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Decision, Proposal, Status
+
+EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
+CHANGES = {2: "trainings that go step by step are judged anew at every look, and the best one is not ended early"}
 
 
 @dataclass(frozen=True)
 class Auto:
-    """For a budget of cost: `bapi` if training goes step by step, else `carbo`. For a number of evaluations: `ei`."""
+    """For a budget of cost: `bapi` if training goes step by step, else `carbo`. For a number of evaluations: `ei`.
+
+    `edition` is no option: it tells a file of an earlier version, whose study goes on as `auto` is now.
+    """
 
     name: ClassVar[str] = "auto"
     needs_steps: ClassVar[bool] = False  # plain functions are accepted
     finishes_best: ClassVar[bool] = True  # at the end of the budget, see finishing.py
+    edition: int = EDITION
+
+    def __post_init__(self) -> None:
+        settle_option(self, "edition", whole_number, least=1)
 
     def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
         """The policy that proposes."""

@@ -12,29 +12,28 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import number, whole_number
+from farthing.checks import number
 from farthing.history import History
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FittedModels
-from farthing.policies.initial_design import WARM_UP, cost_effective_design, design_share
+from farthing.policies.initial_design import cost_effective_design, design_share
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CArBO(CostWeighted):
     """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included;
     alpha cools from 1 to `floor`."""
 
     name: ClassVar[str] = "carbo"
-    initial: int = WARM_UP
     design_share: float = 1 / 8
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        settle_option(self, "initial", whole_number, least=1)
+        super().__post_init__()
         settle_option(self, "design_share", number, least=0.0, most=1.0)
         settle_option(self, "floor", number, least=0.0, most=1.0)
 

@@ -18,26 +18,28 @@ from farthing.policies.cost_models import linear_cost_model
 from farthing.policies.fits import FittedModels
 from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import RankingWithReason, propose_by_rank
+from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
 
-@dataclass(frozen=True)
-class EI:
+@dataclass(frozen=True, repr=False)
+class EI(ModelOptions):
     """Expected improvement. `initial` points of a Sobol design come first; by default p + 2, from 4 to 16."""
 
     name: ClassVar[str] = "ei"
     initial: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_option(self, "initial", whole_number, least=1, or_none=True)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         design = design_size(self.initial, space)
-        return propose_by_rank(self.rank, design, space, history, ledger, n, rng, cost_model=linear_cost_model)
+        return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, linear_cost_model)
 
     def rows(self, history: History) -> int:
         return len(history.trials)

@@ -10,30 +10,28 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from farthing.budget import Ledger
-from farthing.checks import number, whole_number
+from farthing.checks import number
 from farthing.policies.fits import FittedModels
-from farthing.policies.initial_design import WARM_UP
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EIAlpha(CostWeighted):
     """EI / cost^alpha with a fixed alpha of at least 0."""
 
     name: ClassVar[str] = "ei_alpha"
     alpha: float = 0.5
-    initial: int = WARM_UP
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         settle_option(self, "alpha", number, least=0.0)
-        settle_option(self, "initial", whole_number, least=1)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         return rank_per_cost(models, self.alpha)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EIpu(EIAlpha):
     """EI per unit cost: alpha = 1."""
 
@@ -41,15 +39,11 @@ class EIpu(EIAlpha):
     alpha: float = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EICool(CostWeighted):
     """EI per cost^alpha with alpha cooling from 1 to 0 over the budget."""
 
     name: ClassVar[str] = "ei_cool"
-    initial: int = WARM_UP
-
-    def __post_init__(self) -> None:
-        settle_option(self, "initial", whole_number, least=1)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         return rank_per_cost(models, cooled(models.ledger, models.design_share))

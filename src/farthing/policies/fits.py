@@ -23,6 +23,7 @@ from farthing.numerics.arrays import Array
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
+from farthing.policies.model_options import ModelledValues, ModelOptions
 from farthing.space import Space
 from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
@@ -30,7 +31,7 @@ from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
-from farthing.surrogates.outputs import Warp
+from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
@@ -41,11 +42,12 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 # -- one surrogate -----------------------------------------------------------------------------------------------------
 
 
-def value_model(space: Space, U: Array, y: Array, history: History) -> gp.GP:
-    """The process over warped values, warm-started from the last fit in the history; if nothing is to be fitted again,
-    with the hyperparameters of that fit, or of one to a few trials."""
+def value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues = "warped") -> gp.GP:
+    """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
+    be fitted again, with the hyperparameters of that fit, or of one to a few trials."""
     way, warm = history.way, _last_fit(space, history, "value")
-    X, z = space.features(U), Warp.of(y)(y)
+    scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
+    X, z = space.features(U), scale(y)
     if way.refits:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
     if warm is None:
@@ -97,6 +99,7 @@ def recommend(space: Space, history: History) -> TrackedTrial | None:
 class FittedModels:
     """What a policy ranks candidates by: the surrogates of value, cost and success, and where it may look."""
 
+    options: ModelOptions
     space: Space
     fresh: FreshSpace
     ledger: Ledger
@@ -112,8 +115,8 @@ class FittedModels:
 
     @classmethod
     def of(
-        cls, space: Space, fresh: FreshSpace, history: History, ledger: Ledger, design: int, rng: np.random.Generator,
-        cost_model: CostModelFit,
+        cls, options: ModelOptions, space: Space, fresh: FreshSpace, history: History, ledger: Ledger, design: int,
+        rng: np.random.Generator, cost_model: CostModelFit,
     ) -> FittedModels:  # fmt: skip
         """Fitted to a history whose first `design` trials are the initial design.
 
@@ -121,14 +124,14 @@ class FittedModels:
         """
         complete, p = history.complete, len(space)
         U, y = units(complete, p), values(complete)
-        value = value_model(space, U, y, history)
+        value = value_model(space, U, y, history, options.values)
         target = float(value.mean_at(value.X).min())
         pending = space.features(units(history.running, p))
         log_cost, cost_fit = cost_model(space, history)
         success = success_model(space, history)
         success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}
         return cls(
-            space, fresh, ledger,
+            options, space, fresh, ledger,
             Fantasies.of(value, target, pending, rng),
             U[np.argsort(y, kind="stable")[:ANCHORS]],
             fresh.listed(),
@@ -149,7 +152,8 @@ class FittedModels:
     @property
     def is_limited(self) -> bool:
         """Whether the end of the budget is near enough to limit what may be proposed."""
-        return self.log_cost is not None and self.ledger.fraction > NEAR_THE_END and np.isfinite(self.log_remaining)
+        known = self.options.plans_end and self.log_cost is not None
+        return known and self.ledger.fraction > NEAR_THE_END and bool(np.isfinite(self.log_remaining))
 
     @property
     def improvement(self) -> Acquisition:

@@ -7,6 +7,7 @@ design, running trials, several proposals at once, what is affordable) is the sa
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,14 @@ import numpy as np
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
+from farthing.checks import whole_number
 from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
-from farthing.policies.initial_design import cost_effective_design, sobol_design
+from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
+from farthing.policies.model_options import ModelOptions
+from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
 from farthing.trial import Config, Proposal
@@ -33,11 +37,16 @@ class RankingWithReason(NamedTuple):
     reason: str
 
 
-class CostWeighted:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class CostWeighted(ModelOptions):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
     known from the start, then the best candidate of `rank`."""
 
-    initial: int
+    initial: int = WARM_UP
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settle_option(self, "initial", whole_number, least=1)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         raise NotImplementedError
@@ -52,7 +61,7 @@ class CostWeighted:
             designed = cost_effective_design(space, history, n, rng)
             if designed:
                 return designed
-        return propose_by_rank(self.rank, self.initial, space, history, ledger, n, rng)
+        return propose_by_rank(self.rank, self, self.initial, space, history, ledger, n, rng)
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
@@ -65,6 +74,7 @@ def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
 
 def propose_by_rank(
     rank: Callable[[FittedModels], RankingWithReason],
+    options: ModelOptions,
     design: int,
     space: Space,
     history: History,
@@ -79,7 +89,7 @@ def propose_by_rank(
         return _unmodelled(fresh, history, design, n, rng)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
-    models = FittedModels.of(space, fresh, history, ledger, design, rng, cost_model)
+    models = FittedModels.of(options, space, fresh, history, ledger, design, rng, cost_model)
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):

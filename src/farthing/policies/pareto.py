@@ -26,6 +26,7 @@ from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
 from farthing.policies.initial_design import design_size
+from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import Policy
 from farthing.record.record import Record
 from farthing.space import Space
@@ -83,8 +84,9 @@ def _models(
     known = len(history.complete)
     if known < FEWEST_VALUES:
         raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, got {known}")
+    options = policy if isinstance(policy, ModelOptions) else COMPARED["EI"]
     design = design_size(getattr(policy, "initial", None), space)
-    models = FittedModels.of(space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
+    models = FittedModels.of(options, space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
     if models.log_cost is None:
         raise NoTrial("pareto: a front needs the cost of at least 1 trial; tell(..., cost=...) gives it")
     return models

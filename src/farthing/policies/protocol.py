@@ -5,19 +5,21 @@ proposals. Hyperparameters it fitted travel in `Proposal.fits` and come back thr
 dataclasses whose fields are their options, so that a study file can hold them.
 
 To add a policy, write a class with this protocol (`sampling.Random` is the shortest; `ei.EI` is the shortest with a
-model), check its options by `settle_option`, and add the class to `BY_NAME` in `policies/__init__.py`.
+model), check its options by `settle_option`, and add the class to `BY_NAME` in `policies/__init__.py`. To add an option
+to a policy, say in `earlier.py` which value studies ran with before it existed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from farthing.budget import Ledger
 from farthing.checks import optional, settle
+from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial
 from farthing.space import Space
 from farthing.trial import Decision, Proposal
@@ -45,6 +47,32 @@ class Policy(Protocol):
         take as long as it likes.
         """
         ...
+
+
+class Published:
+    """A method that was published: `PAPER` holds the options of its paper where our defaults differ from them.
+
+    >>> from farthing.policies import EIpu
+    >>> EIpu.paper(initial=8)
+    EIpu(values='plain', end='ignored', initial=8)
+    """
+
+    name: ClassVar[str]
+    PAPER: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def paper(cls, **options: Any) -> Self:
+        """The method as its paper has it, but for the options that are given. By name: `policy="cei-paper"`."""
+        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # every policy is a dataclass
+        if unknown := sorted(options.keys() - known):
+            accepted = ", ".join(sorted(known))
+            raise InvalidArgument(f"{cls.name}: paper: expected options of {accepted}, got {unknown[0]!r}")
+        return cls(**{**cls.PAPER, **options})
+
+    def __repr__(self) -> str:
+        """The options that are not the defaults: most policies have many."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 def rows_of(policy: Policy, history: History) -> int | None:
@@ -79,7 +107,7 @@ def policy_as_json(policy: Any) -> dict[str, Any]:
 
     >>> from farthing.policies import EI
     >>> policy_as_json(EI(initial=8))
-    {'name': 'ei', 'initial': 8}
+    {'name': 'ei', 'values': 'warped', 'end': 'planned', 'initial': 8}
     """
     return {"name": policy.name, **(_options(policy) if is_dataclass(policy) else {})}
 

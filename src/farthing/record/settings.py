@@ -67,7 +67,6 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
     if difference := space.difference(found.space):
         raise StudyMismatch(f"{name}: the file holds a study of another space: {difference}")
     for what, here, there in (
-        ("policy", asked.policy, found.policy),
         ("seed", found.seed if any_seed else asked.seed, found.seed),
         ("maximize", asked.maximize, found.maximize),
         ("start", asked.start or found.start, found.start),

@@ -58,6 +58,29 @@ class Warp:
         return np.asarray(np.clip(y, -np.finfo(float).max, np.finfo(float).max))
 
 
+@dataclass(frozen=True)
+class Scale:
+    """The affine map to mean 0 and standard deviation 1, which keeps expected improvement in the values' own units up
+    to a factor. Nothing limits diverged runs."""
+
+    centre: float
+    spread: float
+
+    @classmethod
+    def of(cls, y: Array) -> Scale:
+        """The scale of some values.
+
+        >>> Scale.of(np.array([1.0, 3.0]))(np.array([1.0, 2.0])).tolist()
+        [-1.0, 0.0]
+        """
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0  # divided by first, so that nothing overflows
+        centre, spread = unit * float(np.mean(y / unit)), unit * float(np.std(y / unit))
+        return cls(centre, spread if spread > 1e-12 * unit else unit)
+
+    def __call__(self, y: Array) -> Array:
+        return _scaled(y, self.centre, self.spread)
+
+
 def _scaled(y: Array, median: float, spread: float) -> Array:
     with np.errstate(over="ignore"):
         return np.clip(y / spread - median / spread, -LARGEST, LARGEST)

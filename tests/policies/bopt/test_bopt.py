@@ -12,7 +12,6 @@ import farthing as ft
 from farthing.acquisitions.confidence import width
 from farthing.errors import InvalidArgument
 from farthing.policies import BOPT, policy_as_json, policy_from_json
-from farthing.policies.bopt.policy import PAPER
 from farthing.policies.bopt.stopping import Share
 from farthing.surrogates import two_fidelity
 
@@ -150,7 +149,7 @@ def test_it_finds_better_than_complete_trainings_alone():
 
 
 @pytest.mark.parametrize(
-    "options", [{"joint": True}, {"per_cost": True}, {"bias": "lognormal"}, {"level": "last"}, PAPER]
+    "options", [{"joint": True}, {"per_cost": True}, {"bias": "lognormal"}, {"level": "last"}, BOPT.PAPER]
 )
 def test_options_run_to_the_end_of_the_budget(options):
     study = studied(BOPT(**options), cost=200.0)

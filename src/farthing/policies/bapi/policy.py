@@ -20,9 +20,9 @@ best of what was reported, warped; R what is left of the budget.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from farthing.history import History, TrackedTrial, Way
 from farthing.policies.bapi.curves import POINTS, CurvePoints, StepCostModel, TrainingCurves
 from farthing.policies.bapi.planner import Planner
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.protocol import settle_option
+from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.space import Space
 from farthing.surrogates.curves.time_kernels import TimeKernel
@@ -41,8 +41,8 @@ from farthing.trial import Decision, Proposal
 OVERRUN = 1.25  # times its predicted cost, at which a run is paused and planned again: beyond the usual error
 
 
-@dataclass(frozen=True)
-class BAPI:
+@dataclass(frozen=True, repr=False)
+class BAPI(Published):
     """Budget-aware planning.
 
     horizon   number of runs that are planned ahead, at most
@@ -58,6 +58,7 @@ class BAPI:
     """
 
     name: ClassVar[str] = "bapi"
+    PAPER: ClassVar[Mapping[str, Any]] = {"cost": "process"}
     horizon: int = 4
     points: CurvePoints = "variance"
     kernel: TimeKernel = "decay"

@@ -13,7 +13,7 @@ of both (`surrogates/two_fidelity/`). The initial design is a nested Latin hyper
 Two defaults differ from the paper, for the reasons that docs/bopt-synthetic.md shows: new configurations are chosen by
 the bound of the complete level too (`aim`), since the optimum of the fast level is not always that of the complete one;
 and w does not grow with the number of parameters (`width`), since in ten dimensions the search would never stop
-exploring. `PAPER` has the options of the paper.
+exploring. `BOPT.paper()` has the options of the paper.
 
 Symbols: y_e the value when the fast period ended, y_c the value of the complete training; both are the best so far, so
 that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or in [-max y_e, 0] where values are not negative.
@@ -24,9 +24,10 @@ levels by the same quantity, in place of the fixed s.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -38,15 +39,13 @@ from farthing.numerics.arrays import Array
 from farthing.policies.bopt import stopping
 from farthing.policies.bopt.next_run import Aim, NextRun, Width
 from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, ValueIs
-from farthing.policies.protocol import settle_option
+from farthing.policies.protocol import Published, settle_option
 from farthing.space import Space
 from farthing.trial import Curve, Decision, Proposal, Status
 
-PAPER = {"aim": "fast", "width": "dimension"}  # options of the paper, where our defaults differ
 
-
-@dataclass(frozen=True)
-class BOPT:
+@dataclass(frozen=True, repr=False)
+class BOPT(Published):
     """Two levels of training.
 
     surrogate  "tgp", the bias bounded, or "dgp", not bounded
@@ -64,6 +63,7 @@ class BOPT:
     """
 
     name: ClassVar[str] = "bopt"
+    PAPER: ClassVar[Mapping[str, Any]] = {"aim": "fast", "width": "dimension"}
     surrogate: SurrogateKind = "tgp"
     s: int | None = None
     initial: int = 4

@@ -1,0 +1,56 @@
+"""What policies of earlier versions were: files hold them without the options that came later, or with other defaults.
+
+A file holds every option of its policy. An option that it lacks has the value that the study ran with (`BEFORE`). Where
+the default of an option has changed, a study that was begun with the policy's name alone goes on with what that meant
+(`MEANT`). `auto` is the exception: what it chooses is no option. A study goes on with what it chooses now, and that is
+said when its file is opened (`CHANGES` in `auto.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from farthing.policies.auto import CHANGES, EDITION
+
+_MODELS = {"values": "warped", "end": "planned"}
+
+# For each policy, the options that came later, and the value that studies ran with before.
+BEFORE: Mapping[str, Mapping[str, Any]] = {
+    "auto": {"edition": 1},
+    "ei": _MODELS,
+    "ei_alpha": _MODELS,
+    "eipu": _MODELS,
+    "ei_cool": _MODELS,
+    "cei": _MODELS,
+    "carbo": _MODELS,
+}
+
+# For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
+# what they are now.
+MEANT: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "auto": tuple({"edition": edition} for edition in range(1, EDITION)),
+}
+
+
+def completed(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored policy with the options that came later.
+
+    >>> completed({"name": "cei", "tradeoff": 0.5, "initial": 5})["end"]
+    'planned'
+    """
+    name = stored.get("name")
+    return {**(BEFORE.get(name, {}) if isinstance(name, str) else {}), **stored}
+
+
+def meant_by_name(default: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the name of a policy alone has meant so far, from its default as JSON: now, and in earlier versions."""
+    return [dict(default), *({**default, **meant} for meant in MEANT.get(default["name"], ()))]
+
+
+def change_of_auto(stored: Mapping[str, Any]) -> str | None:
+    """In words, how `auto` has changed since a study was begun with it."""
+    found = completed(stored)
+    if found.get("name") != "auto" or found["edition"] >= EDITION:
+        return None
+    return "; ".join(CHANGES[edition] for edition in range(found["edition"] + 1, EDITION + 1))

@@ -1,0 +1,41 @@
+"""The options that model-based policies have in common: in them lies most of what differs from the papers.
+
+Our defaults model warped values and plan the end of a budget; the papers do neither (docs/methods.md says what each is
+worth). `FittedModels` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
+
+from farthing.checks import one_of
+from farthing.policies.protocol import Published, settle_option
+
+ModelledValues: TypeAlias = Literal["warped", "plain"]
+EndOfBudget: TypeAlias = Literal["planned", "ignored"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ModelOptions(Published):
+    """How values are modelled, and whether the end of the budget changes what is proposed.
+
+    values  "warped": EI is that of values after a monotone transform, robust against diverged runs; "plain": EI is in
+            the units of the objective
+    end     "planned": in the second half of a budget only what the rest of it can pay for is proposed; "ignored": the
+            end comes unforeseen
+    """
+
+    PAPER: ClassVar[Mapping[str, Any]] = {"values": "plain", "end": "ignored"}
+
+    values: ModelledValues = "warped"
+    end: EndOfBudget = "planned"
+
+    def __post_init__(self) -> None:
+        settle_option(self, "values", one_of, accepted=get_args(ModelledValues))
+        settle_option(self, "end", one_of, accepted=get_args(EndOfBudget))
+
+    @property
+    def plans_end(self) -> bool:
+        return self.end == "planned"

@@ -1,0 +1,78 @@
+"""The policies by name, and as study files hold them: a new one is added to `BY_NAME`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from farthing.checks import refuse
+from farthing.errors import InvalidArgument, StudyMismatch
+from farthing.plain import warn
+from farthing.policies.auto import Auto
+from farthing.policies.bapi import BAPI
+from farthing.policies.bopt import BOPT
+from farthing.policies.carbo import CArBO
+from farthing.policies.cei import CEI
+from farthing.policies.earlier import change_of_auto, completed, meant_by_name
+from farthing.policies.ei import EI
+from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
+from farthing.policies.protocol import Policy, Published, policy_as_json
+from farthing.policies.sampling import Random, Sobol
+
+BY_NAME: Mapping[str, type[Policy]] = {
+    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+}
+AS_PUBLISHED = "-paper"  # after a name: the method as its paper has it
+
+
+def policy_names() -> tuple[str, ...]:
+    """Every name that `policy_of` knows."""
+    published = (f"{name}{AS_PUBLISHED}" for name, kind in BY_NAME.items() if issubclass(kind, Published))
+    return (*BY_NAME, *published)
+
+
+def policy_of(policy: str | Policy) -> Policy:
+    """A policy object as it is, or the policy of that name: with its default options, or as its paper has it.
+
+    >>> policy_of("ei"), policy_of("ei-paper")
+    (EI(), EI(values='plain', end='ignored'))
+    """
+    if isinstance(policy, str) and policy in policy_names():
+        kind: Any = BY_NAME[policy.removesuffix(AS_PUBLISHED)]
+        named: Policy = kind.paper() if policy.endswith(AS_PUBLISHED) else kind()
+        return named
+    if not hasattr(policy, "propose") or isinstance(policy, type):
+        refuse("policy", f"one of {', '.join(policy_names())}, or an object such as policies.EI()", policy)
+    return policy  # type: ignore[return-value]  # a str has no `propose`
+
+
+def policy_from_json(stored: Mapping[str, Any]) -> Policy:
+    """The policy that `policy_as_json` stored.
+
+    >>> policy_from_json({"name": "cei", "tradeoff": 0.5})
+    CEI(tradeoff=0.5)
+    """
+    options = completed(stored)
+    name = options.pop("name", None)
+    if name not in BY_NAME:
+        raise InvalidArgument(f"policy: {name!r} is not a policy of Farthing; pass policy= when resuming")
+    kind: Any = BY_NAME[name]
+    try:
+        policy: Policy = kind(**options)
+    except (InvalidArgument, TypeError) as error:  # a file of any origin: not an argument that the caller gave
+        raise ValueError(f"the policy {name!r} cannot have these options: {error}") from error
+    return policy
+
+
+def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Policy:
+    """The policy that the study of a file goes on with: its own. One that is asked for has to be that one, or to have
+    no options: then it is what its name meant when the study was begun."""
+    policy = policy_from_json(stored) if asked is None or asked.name in BY_NAME else asked
+    if asked is not None:
+        here, there = policy_as_json(asked), completed(stored)
+        is_default = type(asked) is BY_NAME.get(asked.name) and asked == type(asked)()
+        if there not in (meant_by_name(here) if is_default else [here]):
+            raise StudyMismatch(f"{file}: policy is {dict(stored)} in the file and {here} here")
+    if changes := change_of_auto(stored):
+        warn(f"{file}: policy auto has changed since the study was begun, and goes on as it is now: {changes}")
+    return policy
