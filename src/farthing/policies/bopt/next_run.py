@@ -21,7 +21,8 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.two_levels import BiasKind, LevelCosts, SurrogateKind, TrainingRun, TwoLevels, ValueIs
+from farthing.policies.bopt.level_costs import LevelCosts
+from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
@@ -98,7 +99,7 @@ class NextRun:
         levels = TwoLevels(
             space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
         )  # fmt: skip
-        costs = LevelCosts(runs, steps, history.start_price(ledger.unit))
+        costs = LevelCosts(runs, steps, history.start_price(ledger.unit), space, history.way)
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,
@@ -231,7 +232,7 @@ class NextRun:
         model = self._pending_model
         aimed_at: Surrogate = model.low if self.options.aim == "fast" else model
         bound = self._bound(aimed_at, len(self.levels.runs))
-        cost = shifted(self.levels.fast_cost_model, self.costs.start) if self.options.per_cost else None
+        cost = shifted(self.costs.fast_cost_model, self.costs.start) if self.options.per_cost else None
         if cost is None and self._success is None:
             return bound
         target = float(min(self.levels.scaled([run.fast for run in self.levels.runs])))

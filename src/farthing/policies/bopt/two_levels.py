@@ -1,4 +1,4 @@
-"""Trials at two levels of training, and what they say together: one scale, the joint surrogate, and the costs of both.
+"""Trials at two levels of training, and what they say together: one scale and the joint surrogate.
 
 Symbols: y_e the value when the fast period of a training ended, y_c that of the complete training.
 """
@@ -17,8 +17,6 @@ from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
-from farthing.surrogates.cost import choice, log_cost
-from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fitting import number_of_groups
 from farthing.trial import Status
 
@@ -55,51 +53,6 @@ class TrainingRun:
 
 def _last(values: Array) -> float:
     return float(values[-1])
-
-
-@dataclass(frozen=True, eq=False)
-class LevelCosts:
-    """What new and paused runs will cost, from the runs so far."""
-
-    runs: Sequence[TrainingRun]
-    max_steps: int | None
-    start: float = 0.0  # cost until a process is ready for a new run
-
-    def price_of_new(self) -> float:
-        """What a new configuration costs to the end of its fast period, and until it can begin."""
-        return self.of_new() + self.start
-
-    def price_of_new_and_complete(self) -> float:
-        """What a new configuration costs to the end of complete training, and until it can begin."""
-        return self.of_new() * (1.0 + (self.rest_ratio or 0.0)) + self.start
-
-    def price_of_rest(self, run: TrainingRun) -> float:
-        """What a paused run costs to the end, and until it can go on."""
-        return self.of_rest(run) + self.start * run.trial.needs_start
-
-    def of_new(self) -> float:
-        """What a new configuration costs to the end of its fast period: the median so far."""
-        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
-        return float(np.median(known)) if known else 0.0
-
-    def of_rest(self, run: TrainingRun) -> float:
-        """What a paused run costs from where it can be resumed to the end: the steps that are trained again, and the
-        rest by the ratio of the levels' costs, or by its own cost per step while there is no such ratio."""
-        trial, max_steps = run.trial, self.max_steps
-        costs = [cost or 0.0 for cost in trial.curve.costs]
-        if run.fast_cost is None or max_steps is None:
-            return 0.0
-        again = sum(costs[trial.kept_step :])
-        if self.rest_ratio is not None:
-            spent = sum(costs) - run.fast_cost
-            return again + max(self.rest_ratio * run.fast_cost - spent, 0.0)
-        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
-
-    @cached_property
-    def rest_ratio(self) -> float | None:
-        """Cost of training after the fast period, divided by the cost of the fast period."""
-        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
-        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
 
 
 SurrogateKind: TypeAlias = Literal["tgp", "dgp"]
@@ -201,16 +154,6 @@ class TwoLevels:
             return "learned"
         lowest = min(run.fast if run.complete is None else run.complete for run in self.runs)
         return (-self._scale.reach if lowest >= 0.0 and self._scale.reach > 0.0 else -np.inf, 0.0)
-
-    @cached_property
-    def fast_cost_model(self) -> CostModel | None:
-        """t_e(x): what the fast period costs."""
-        known = [run for run in self.runs if run.fast_cost is not None]
-        if not known:
-            return None
-        b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
-        refit = self.way.refits
-        return choice.choose(self.features(known), b, self.space.groups, self.space.ratios, refit=refit).model
 
     @property
     def target(self) -> float:
