@@ -18,6 +18,7 @@ _MODELS = {"values": "warped", "end": "planned"}
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
     "auto": {"edition": 1},
+    "bopt": {"complete_cost": "ratio"},
     "ei": _MODELS,
     "ei_alpha": _MODELS,
     "eipu": _MODELS,

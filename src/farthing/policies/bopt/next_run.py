@@ -21,7 +21,7 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.level_costs import LevelCosts
+from farthing.policies.bopt.level_costs import CompleteCost, LevelCosts
 from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
@@ -65,6 +65,8 @@ class ChoiceOptions(Protocol):
     def per_cost(self) -> bool: ...
     @property
     def joint(self) -> bool: ...
+    @property
+    def complete_cost(self) -> CompleteCost: ...
     def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None: ...
 
 
@@ -99,7 +101,7 @@ class NextRun:
         levels = TwoLevels(
             space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
         )  # fmt: skip
-        costs = LevelCosts(runs, steps, history.start_price(ledger.unit), space, history.way)
+        costs = LevelCosts(runs, steps, history.start_price(ledger.unit), space, history.way, options.complete_cost)
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,
@@ -269,4 +271,4 @@ class NextRun:
         x = self.space.features(U)
         gain = float(LogOptimism(bound, self.levels.target, SOFTNESS)(x)[0])
         gain += 0.0 if self._success is None else float(self._success.log_success(x)[0])
-        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(), LEAST_COST)))
+        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(x[0]), LEAST_COST)))

@@ -37,6 +37,7 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt import stopping
+from farthing.policies.bopt.level_costs import CompleteCost
 from farthing.policies.bopt.next_run import Aim, NextRun, Width
 from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, ValueIs
 from farthing.policies.protocol import Published, settle_option
@@ -60,6 +61,7 @@ class BOPT(Published):
     width      of the bound: "even" for any number of parameters, or growing with it ("dimension"), as in the paper
     per_cost   divide the gain of both choices by their predicted cost
     joint      choose the level by improvement per cost, in place of s
+    complete_cost  what completing a run costs: by the median "ratio" to its fast period, or by a "model" of that ratio
     """
 
     name: ClassVar[str] = "bopt"
@@ -76,10 +78,12 @@ class BOPT(Published):
     width: Width = "even"
     per_cost: bool = False
     joint: bool = False
+    complete_cost: CompleteCost = "ratio"
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", SurrogateKind), ("bias", BiasKind), ("level", ValueIs), ("aim", Aim), ("width", Width),
+            ("complete_cost", CompleteCost),
         ):  # fmt: skip
             settle_option(self, option, one_of, accepted=get_args(accepted))
         settle_option(self, "s", whole_number, least=1, or_none=True)
