@@ -1,7 +1,7 @@
 """BOPT-HPO (Yang, Deng and Zhu 2023): what the two levels of training cost, and the rival EQIE.
 
-Section 6 names models of the running times t_e(x) and t_c(x) as an extension and leaves them open. Section 4.1 describes
-EQIE (He, Tuo and Wu 2017), which the experiments of section 5 compare with.
+Section 6 names models of the running times t_e(x) and t_c(x) as an extension and leaves them open. Section 4.1
+describes EQIE (He, Tuo and Wu 2017), which the experiments of section 5 compare with.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from farthing.errors import InvalidArgument, StudyMismatch
 from farthing.plain import warn
 from farthing.policies.auto import Auto
 from farthing.policies.bapi import BAPI
-from farthing.policies.bopt import BOPT
+from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.earlier import change_of_auto, completed, meant_by_name
@@ -20,7 +20,7 @@ from farthing.policies.protocol import Policy, Published, policy_as_json
 from farthing.policies.sampling import Random, Sobol
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, Sobol, Random)
 }
 AS_PUBLISHED = "-paper"  # after a name: the method as its paper has it
 

@@ -50,8 +50,8 @@ class LevelCosts:
 
     def price_of_new_and_complete(self, x: Array | None = None) -> float:
         """What a new configuration costs to the end of complete training, and until it can begin: at features x (f,),
-        if there is a model of r(x)."""
-        if x is not None and self.complete_cost_model is not None:
+        if costs are modelled."""
+        if x is not None and self.complete == "model" and self.complete_cost_model is not None:
             return float(np.exp(self.complete_cost_model.mean_at(x[None, :])[0])) + self.start
         return self.of_new() * (1.0 + (self.rest_ratio or 0.0)) + self.start
 
@@ -118,10 +118,14 @@ class LevelCosts:
 
     @cached_property
     def complete_cost_model(self) -> CostModel | None:
-        """t_c(x): what complete training costs, its fast period included."""
-        if self.fast_cost_model is None or self.rest_ratio_model is None:
+        """t_c(x): what complete training costs, its fast period included; by the median ratio, where r(x) has no model.
+        None while no run is complete."""
+        ratio = self.rest_ratio_model
+        if ratio is None and self.rest_ratio:
+            ratio = FixedCost(float(np.log(self.rest_ratio)))
+        if self.fast_cost_model is None or ratio is None:
             return None
-        return Completed(self.fast_cost_model, self.rest_ratio_model)
+        return Completed(self.fast_cost_model, ratio)
 
     def _model(self, runs: Sequence[TrainingRun], b: Array) -> CostModel | None:
         """The model of logs b (n,) at runs; None without any."""
@@ -167,3 +171,18 @@ class Completed(CostModel):
         fast, fast_slope = self.fast.mean_with_gradient(X)
         ratio, ratio_slope = self.ratio.mean_with_gradient(X)
         return fast + np.logaddexp(0.0, ratio), fast_slope + expit(ratio)[:, None] * ratio_slope
+
+
+@dataclass(frozen=True, eq=False)
+class FixedCost(CostModel):
+    """The same everywhere, and known."""
+
+    log_cost: float
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,)."""
+        return np.full(len(X), self.log_cost), np.zeros(len(X))
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
+        return *self.predict(X), np.zeros_like(X), np.zeros_like(X)

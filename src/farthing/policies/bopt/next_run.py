@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -89,7 +89,7 @@ class NextRun:
     @classmethod
     def of(
         cls, options: ChoiceOptions, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
-    ) -> NextRun:
+    ) -> Self:
         steps = history.max_steps
         ended = (TrainingRun.of(trial, options.fast_end(trial, steps), options.level) for trial in history.trials)
         runs = [run for run in ended if run is not None]
@@ -107,7 +107,7 @@ class NextRun:
             len(history.trials), completing, pending,
         )  # fmt: skip
 
-    def with_running(self, proposal: Proposal) -> NextRun:
+    def with_running(self, proposal: Proposal) -> Self:
         """As if the proposal were running."""
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
         if proposal.trial < len(self.history.trials):
