@@ -19,7 +19,7 @@ _COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
     "auto": {"edition": 1},
-    "bopt": {"complete_cost": "ratio"},
+    "bopt": {"complete_cost": "ratio", "cost_model": "auto"},
     "ei": _MODELS,
     "ei_alpha": _COST_WEIGHTED,
     "eipu": _COST_WEIGHTED,

@@ -44,6 +44,7 @@ from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.two_fidelity.model import TwoFidelity
@@ -66,6 +67,7 @@ class EQIE(Published):
     level      value of a run at a level of training: the "best" reported so far, or the "last"
     rho        factor between the levels, None to estimate it
     costs      of a run: "modelled" over configurations, or "fixed" for each level, as in the paper
+    cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 
     name: ClassVar[str] = "eqie"
@@ -77,6 +79,7 @@ class EQIE(Published):
     level: ValueIs = "best"
     rho: float | None = 1.0
     costs: Costs = "modelled"
+    cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
         settle_option(self, "quantile", number, above=0.0, below=1.0)
@@ -86,6 +89,7 @@ class EQIE(Published):
         settle_option(self, "level", one_of, accepted=get_args(ValueIs))
         settle_option(self, "rho", number, above=0.0, or_none=True)
         settle_option(self, "costs", one_of, accepted=get_args(Costs))
+        settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
 
     @property
     def levels(self) -> BOPT:
@@ -93,6 +97,7 @@ class EQIE(Published):
         return BOPT(
             surrogate="dgp", joint=True, initial=self.initial, fast_ends=self.fast_ends, ends=self.ends,
             level=self.level, rho=self.rho, complete_cost="ratio" if self.costs == "fixed" else "model",
+            cost_model=self.cost_model,
         )  # fmt: skip
 
     def decide(

@@ -19,11 +19,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from farthing.history import Way, units
+from farthing.history.cost_knowledge import CostKnowledge
 from farthing.numerics.arrays import Array
 from farthing.numerics.late_scipy import expit
 from farthing.policies.bopt.two_levels import TrainingRun
+from farthing.policies.cost_models import CostFromCounts
 from farthing.space import Space
 from farthing.surrogates.cost import choice, log_cost
+from farthing.surrogates.cost.choice import COUNTING, CostModelName
 from farthing.surrogates.cost.log_cost import CostModel
 
 CompleteCost: TypeAlias = Literal["ratio", "model"]  # the rest of a run: by the median ratio, or by the model of r(x)
@@ -41,6 +44,8 @@ class LevelCosts:
     space: Space
     way: Way = Way.FULL
     complete: CompleteCost = "ratio"
+    model: CostModelName = "auto"
+    knowledge: CostKnowledge | None = None  # counts of what a training does, for models that need them
 
     # -- prices --------------------------------------------------------------------------------------------------------
 
@@ -106,15 +111,23 @@ class LevelCosts:
     def fast_cost_model(self) -> CostModel | None:
         """t_e(x): what the fast period costs."""
         known = [run for run in self.runs if run.fast_cost is not None]
-        return self._model(known, log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64)))
+        b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
+        if not known or self.model not in COUNTING:
+            return self._fitted(known, b, self.model)
+        if self.knowledge is None or self.knowledge.features is None:
+            return self._fitted(known, b, "auto")
+        configs = [run.trial.config for run in known]
+        own = CostFromCounts.fitted_to(self.space, configs, np.exp(b), self.knowledge, self.model)
+        return self._fitted(known, b, self.model, own)
 
     @cached_property
     def rest_ratio_model(self) -> CostModel | None:
-        """r(x), in logs like a cost; None where the median ratio is used."""
+        """r(x), in logs like a cost; None where the median ratio is used. A ratio has nothing that could be counted."""
         if self.complete == "ratio" or self.way is Way.NONE or len(self._complete) < FEWEST_COMPLETE:
             return None
         runs, fast, rest = zip(*self._complete, strict=True)
-        return self._model(runs, log_cost.logs(np.array(rest)) - np.log(fast))
+        b = log_cost.logs(np.array(rest)) - np.log(fast)
+        return self._fitted(runs, b, "auto" if self.model in COUNTING else self.model)
 
     @cached_property
     def complete_cost_model(self) -> CostModel | None:
@@ -127,12 +140,14 @@ class LevelCosts:
             return None
         return Completed(self.fast_cost_model, ratio)
 
-    def _model(self, runs: Sequence[TrainingRun], b: Array) -> CostModel | None:
+    def _fitted(
+        self, runs: Sequence[TrainingRun], b: Array, model: CostModelName, own: CostFromCounts | None = None
+    ) -> CostModel | None:
         """The model of logs b (n,) at runs; None without any."""
         if not runs:
             return None
-        X, space = self._features(runs), self.space
-        return choice.choose(X, b, space.groups, space.ratios, refit=self.way.refits).model
+        X, space, refit = self._features(runs), self.space, self.way.refits
+        return choice.choose(X, b, space.groups, space.ratios, own=own, refit=refit, model=model).model
 
     def _features(self, runs: Sequence[TrainingRun]) -> Array:
         return self.space.features(units([run.trial for run in runs], len(self.space)))

@@ -28,6 +28,7 @@ from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
@@ -67,6 +68,8 @@ class ChoiceOptions(Protocol):
     def joint(self) -> bool: ...
     @property
     def complete_cost(self) -> CompleteCost: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
     def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None: ...
 
 
@@ -101,7 +104,10 @@ class NextRun:
         levels = TwoLevels(
             space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
         )  # fmt: skip
-        costs = LevelCosts(runs, steps, history.start_price(ledger.unit), space, history.way, options.complete_cost)
+        costs = LevelCosts(
+            runs, steps, history.start_price(ledger.unit), space, history.way, options.complete_cost,
+            options.cost_model, history.cost_knowledge,
+        )  # fmt: skip
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,

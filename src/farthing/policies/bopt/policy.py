@@ -42,6 +42,7 @@ from farthing.policies.bopt.next_run import Aim, NextRun, Width
 from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, ValueIs
 from farthing.policies.protocol import Published, settle_option
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.trial import Curve, Decision, Proposal, Status
 
 
@@ -62,6 +63,7 @@ class BOPT(Published):
     per_cost   divide the gain of both choices by their predicted cost
     joint      choose the level by improvement per cost, in place of s
     complete_cost  what completing a run costs: by the median "ratio" to its fast period, or by a "model" of that ratio
+    cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 
     name: ClassVar[str] = "bopt"
@@ -79,11 +81,12 @@ class BOPT(Published):
     per_cost: bool = False
     joint: bool = False
     complete_cost: CompleteCost = "ratio"
+    cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", SurrogateKind), ("bias", BiasKind), ("level", ValueIs), ("aim", Aim), ("width", Width),
-            ("complete_cost", CompleteCost),
+            ("complete_cost", CompleteCost), ("cost_model", CostModelName),
         ):  # fmt: skip
             settle_option(self, option, one_of, accepted=get_args(accepted))
         settle_option(self, "s", whole_number, least=1, or_none=True)
