@@ -18,6 +18,16 @@ _MODELS = {"values": "warped", "end": "planned"}
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
     "auto": {"edition": 1},
+    "bopt": {
+        "bounds": None,
+        "values": "cut",
+        "kernel": "matern52",
+        "imputation": "carry",
+        "fit": "map",
+        "noise": "fitted",
+        "ratio": 2,
+        "end": "planned",
+    },
     "ei": _MODELS,
     "ei_alpha": _MODELS,
     "eipu": _MODELS,
