@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.level_costs import LevelCosts
+from farthing.policies.bopt.level_costs import CompleteCost, LevelCosts
 from farthing.policies.bopt.two_levels import Modelling, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
@@ -29,6 +29,7 @@ from farthing.policies.fits import success_model
 from farthing.policies.model_options import EndOfBudget
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
@@ -66,6 +67,10 @@ class ChoiceOptions(Protocol):
     def joint(self) -> bool: ...
     @property
     def end(self) -> EndOfBudget: ...
+    @property
+    def complete_cost(self) -> CompleteCost: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
     def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None: ...
 
 
@@ -88,7 +93,7 @@ class NextRun:
     @classmethod
     def of(
         cls, options: ChoiceOptions, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
-    ) -> NextRun:
+    ) -> Self:
         steps = history.max_steps
         ended = (TrainingRun.of(trial, options.fast_end(trial, steps), options.level) for trial in history.trials)
         runs = [run for run in ended if run is not None]
@@ -98,13 +103,16 @@ class NextRun:
         pending = space.features(units(running, len(space)))
         stored = history.fits.get("bopt")
         levels = TwoLevels(space, runs, stored, options.modelling, history.way)
-        costs = LevelCosts(runs, steps, history.start_price(ledger.unit), space, history.way)
+        costs = LevelCosts(
+            runs, steps, history.start_price(ledger.unit), space, history.way, options.complete_cost,
+            options.cost_model, history.cost_knowledge,
+        )  # fmt: skip
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,
         )  # fmt: skip
 
-    def with_running(self, proposal: Proposal) -> NextRun:
+    def with_running(self, proposal: Proposal) -> Self:
         """As if the proposal were running."""
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
         if proposal.trial < len(self.history.trials):
@@ -281,4 +289,4 @@ class NextRun:
         x = self.space.features(U)
         gain = float(LogOptimism(bound, self.levels.target, SOFTNESS)(x)[0])
         gain += 0.0 if self._success is None else float(self._success.log_success(x)[0])
-        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(), LEAST_COST)))
+        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(x[0]), LEAST_COST)))

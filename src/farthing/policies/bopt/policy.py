@@ -38,6 +38,7 @@ from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt import stopping
+from farthing.policies.bopt.level_costs import CompleteCost
 from farthing.policies.bopt.next_run import Aim, NextRun, Width
 from farthing.policies.bopt.two_levels import (
     BiasBounds,
@@ -54,6 +55,7 @@ from farthing.policies.bopt.two_levels import (
 from farthing.policies.model_options import EndOfBudget
 from farthing.policies.protocol import Published, settle_option
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.trial import Curve, Decision, Proposal, Status
 
 
@@ -82,6 +84,8 @@ class BOPT(Published):
     noise      of the values: "fitted", or "none" as in the paper
     ratio      configurations of the initial design for each complete training; None: s, or 2 without it
     end        "planned": what the rest of a budget can pay for decides near its end; "ignored": as in the paper
+    complete_cost  what completing a run costs: by the median "ratio" to its fast period, or by a "model" of that ratio
+    cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 
     name: ClassVar[str] = "bopt"
@@ -109,12 +113,14 @@ class BOPT(Published):
     noise: Noise = "fitted"
     ratio: int | None = 2
     end: EndOfBudget = "planned"
+    complete_cost: CompleteCost = "ratio"
+    cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", SurrogateKind), ("bias", BiasKind), ("level", ValueIs), ("aim", Aim), ("width", Width),
             ("values", LevelValues), ("kernel", Kernel), ("imputation", Imputation), ("fit", Fit), ("noise", Noise),
-            ("end", EndOfBudget),
+            ("end", EndOfBudget), ("complete_cost", CompleteCost), ("cost_model", CostModelName),
         ):  # fmt: skip
             settle_option(self, option, one_of, accepted=get_args(accepted))
         settle_option(self, "s", whole_number, least=1, or_none=True)
