@@ -17,8 +17,9 @@ import farthing as ft
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument, StudyEnded
 from farthing.policies import BAPI, policy_as_json, policy_from_json
-from farthing.policies.bapi.curves import LinearInSteps, StepCosts, TrainingCurves, chosen_steps
+from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
+from farthing.policies.bapi.step_costs import LinearInSteps, StepCosts
 from farthing.policies.candidates import FreshSpace
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.paths import Mixture
@@ -268,7 +269,7 @@ def test_what_is_not_worth_training_on_for_is_measured_near_the_best():
 class TestCosts:
     @pytest.mark.parametrize("kind", ["lines", "process"])
     def test_a_step_is_priced_by_its_configuration(self, begun, kind):
-        costs = StepCosts.of(kind, SPACE, begun._history)
+        costs = StepCosts.of(kind, "auto", SPACE, begun._history)
         configs = [{"rate": 0.01, "width": width, "drop": 0.2} for width in (16, 64, 200)]
         found = np.exp(costs.log_per_step(SPACE.features(SPACE.encode_many(configs))))
         true = np.array([step_cost(config) for config in configs])

@@ -20,7 +20,8 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.late_scipy import logsumexp
 from farthing.numerics.normal import log_h
-from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
+from farthing.policies.bapi.curves import TrainingCurves
+from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
@@ -110,7 +111,7 @@ class Planner:
         paths = curves.paths
         for trial in history.running:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
-        costs = StepCosts.of(options.cost, space, history)
+        costs = StepCosts.of(options.cost, "auto", space, history)
         success = success_model(space, history)
         paused, start = history.of(Status.PAUSED), history.start_price(ledger.unit)
         return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, start, rng)

@@ -29,8 +29,9 @@ import numpy as np
 from farthing.budget import Ledger
 from farthing.checks import number, one_of, switch, whole_number
 from farthing.history import History, TrackedTrial, Way
-from farthing.policies.bapi.curves import POINTS, CurvePoints, StepCostModel, TrainingCurves
+from farthing.policies.bapi.curves import POINTS, CurvePoints, TrainingCurves
 from farthing.policies.bapi.planner import Planner
+from farthing.policies.bapi.step_costs import StepCostModel
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design
