@@ -18,13 +18,14 @@ from farthing.space import Space
 from farthing.surrogates.curves import monotone, time_kernels, unconstrained
 from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
+from farthing.surrogates.curves.points import by_posterior_variance
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.surrogates.curves.unconstrained import Hyperparameters
 from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Warp
 from farthing.trial import Status
 
-CurvePoints: TypeAlias = Literal["variance", "last"]
+CurvePoints: TypeAlias = Literal["variance", "posterior", "last"]
 
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
 GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
@@ -109,7 +110,7 @@ def _fitted(
         return monotone.fit(
             X, t, warp(y), groups, t_max=t_max, kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone
         )  # fmt: skip
-    if warm is None or warm.kernel != options.kernel or len(warm.log_scales) != number_of_groups(groups):
+    if warm is None or not warm.suits(options.kernel, number_of_groups(groups)):
         some = [trained[i] for i in few_rows(len(trained), None, HURRIED_ROWS // POINTS)]
         X_few, t_few, y_few = _data(options, space, some, t_max, warm)
         warm = unconstrained.fit(X_few, t_few, warp(y_few), groups, t_max, options.kernel).hyperparameters
@@ -121,10 +122,21 @@ def _data(
     options: CurveOptions, space: Space, trials: list[TrackedTrial], t_max: float, warm: Hyperparameters | None
 ) -> tuple[Array, Array, Array]:
     """Features (n, f), steps (n,) and values (n,) of the points of curves that enter the model."""
-    steps = [chosen_steps(len(trial.curve), int(t_max), options, warm) for trial in trials]
     X = space.features(units(trials, len(space)))
+    lengths = [len(trial.curve) for trial in trials]
+    if options.points == "posterior":
+        known = _known(options, space, warm)
+        steps = by_posterior_variance(X, lengths, int(t_max), known, np.array(space.groups), POINTS)
+    else:
+        steps = [chosen_steps(length, int(t_max), options, warm) for length in lengths]
     y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trials, steps, strict=True)])
     return np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), y
+
+
+def _known(options: CurveOptions, space: Space, warm: Hyperparameters | None) -> Hyperparameters:
+    """The hyperparameters of the last fit, or the means of their priors."""
+    g = number_of_groups(np.array(space.groups, dtype=np.intp))
+    return warm if warm is not None and warm.suits(options.kernel, g) else Hyperparameters.expected(options.kernel, g)
 
 
 def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> Ints:
