@@ -24,6 +24,7 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "ei_cool": _MODELS,
     "cei": _MODELS,
     "carbo": _MODELS,
+    "bapi": {**_MODELS, "overrun": 1.25, "initial_training": "period"},
 }
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
