@@ -54,7 +54,7 @@ class Published:
 
     >>> from farthing.policies import EIpu
     >>> EIpu.paper(initial=8)
-    EIpu(values='plain', end='ignored', initial=8)
+    EIpu(values='plain', end='ignored', initial=8, cost_model='gp')
     """
 
     name: ClassVar[str]

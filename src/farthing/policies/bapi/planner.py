@@ -26,6 +26,7 @@ from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.paths import Mixture, Paths
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
@@ -43,6 +44,8 @@ class PlanOptions(Protocol):
     def horizon(self) -> int: ...
     @property
     def cost(self) -> StepCostModel: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
     @property
     def plans_end(self) -> bool: ...
     def steps_of_period(self, max_steps: int) -> int: ...
@@ -113,7 +116,7 @@ class Planner:
         paths = curves.paths
         for trial in history.running:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
-        costs = StepCosts.of(options.cost, "auto", space, history)
+        costs = StepCosts.of(options.cost, options.cost_model, space, history)
         success = success_model(space, history)
         paused, start = history.of(Status.PAUSED), history.start_price(ledger.unit)
         return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, start, rng)

@@ -39,6 +39,7 @@ from farthing.policies.model_options import EndOfBudget, ModelledValues
 from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.time_kernels import TimeKernel
 from farthing.trial import ContinueTo, Decision, Proposal
 
@@ -46,7 +47,7 @@ InitialTraining: TypeAlias = Literal["period", "complete"]
 
 WORDS = {
     "points": CurvePoints, "kernel": TimeKernel, "values": ModelledValues, "initial_training": InitialTraining,
-    "cost": StepCostModel, "end": EndOfBudget,
+    "cost": StepCostModel, "cost_model": CostModelName, "end": EndOfBudget,
 }  # fmt: skip
 OVERRUN = 1.25  # default of overrun: beyond the usual error of predicted costs
 
@@ -69,6 +70,7 @@ class BAPI(Published):
     initial   configurations of the design
     initial_training  of each of them: for one "period", or "complete"
     cost      of a step: by Farthing's low-variance models ("lines"), or a process times the steps ("process")
+    cost_model  of "lines": all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     end       "planned": improvement counts as far as the rest of the budget reaches, and runs are planned to stop
               there; "ignored": it counts at the end of the training, and the budget ends unforeseen
     """
@@ -90,6 +92,7 @@ class BAPI(Published):
     initial: int = 5
     initial_training: InitialTraining = "period"
     cost: StepCostModel = "lines"
+    cost_model: CostModelName = "auto"
     end: EndOfBudget = "planned"
 
     def __post_init__(self) -> None:
