@@ -5,7 +5,9 @@ Symbols: t_max steps of a complete training; y the running best of the values re
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -14,20 +16,23 @@ from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array, Ints
 from farthing.policies.candidates import ANCHORS
+from farthing.policies.model_options import ModelledValues
 from farthing.space import Space
 from farthing.surrogates.curves import monotone, time_kernels, unconstrained
 from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
 from farthing.surrogates.curves.points import by_posterior_variance
 from farthing.surrogates.curves.time_kernels import TimeKernel
-from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters, different_rows
 from farthing.surrogates.fitting import number_of_groups
-from farthing.surrogates.outputs import Warp
+from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
 CurvePoints: TypeAlias = Literal["variance", "posterior", "last"]
 
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
+Tolerance: TypeAlias = float | Literal["least"] | None
+
 GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
 FEWEST = 2  # curves, below which there is nothing to model
 JITTER = 1e-6  # of the variance, added to the diagonal since neighbouring steps are nearly the same to a solver
@@ -43,7 +48,9 @@ class CurveOptions(Protocol):
     @property
     def monotone(self) -> bool: ...
     @property
-    def eps(self) -> float | None: ...
+    def values(self) -> ModelledValues: ...
+    @property
+    def eps(self) -> Tolerance: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +58,9 @@ class TrainingCurves:
     """The model of all curves, fitted."""
 
     model: Curves
-    warp: Warp
+    warp: Warp | Scale
     t_max: int
-    best: float  # warped
+    ends: Mapping[int, float]  # of trials by number: their values, the least that each reported
     eps: float  # in the units of the value
     anchors: Array  # (k, p) configurations of the best runs
 
@@ -66,17 +73,28 @@ class TrainingCurves:
         if len(trained) < FEWEST or history.max_steps is None or history.way is Way.NONE:
             return None
         ends = np.array([trial.value for trial in trained], dtype=np.float64)
-        warp, t_max = Warp.of(ends), history.max_steps
+        warp = (Warp if options.values == "warped" else Scale).of(ends)
         model = _fitted(options, space, trained, ends, warp, history, rng)
-        eps = options.eps if options.eps is not None else GAP_SHARE * float(np.median(ends) - ends.min())
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
-        best = float(warp(np.array([ends.min()]))[0])
-        return cls(model, warp, t_max, best, eps, anchors)
+        by_number = {trial.number: float(end) for trial, end in zip(trained, ends, strict=True)}
+        return cls(model, warp, history.max_steps, by_number, tolerance(options.eps, model.plain, warp, ends), anchors)
 
     @property
     def paths(self) -> Paths:
         return self.model.paths
+
+    @cached_property
+    def best(self) -> float:
+        """The least value of all, warped."""
+        return self._warped_least(self.ends.values())
+
+    def best_of_others(self, number: int) -> float:
+        """The least value of all but one, warped: what that one must beat."""
+        return self._warped_least(end for other, end in self.ends.items() if other != number)
+
+    def _warped_least(self, ends: Iterable[float]) -> float:
+        return float(self.warp(np.array([min(ends)]))[0])
 
     def stops(self, X: Array) -> Array:
         """The smallest steps (c,) with mu(x, t) - mu(x, t_max) <= eps at X (c, f), by bisection (Eq. 8)."""
@@ -95,8 +113,27 @@ class TrainingCurves:
         return self.warp.inverse(self.paths.at(X, t).moments()[0])
 
 
+def tolerance(eps: Tolerance, gp: CurveGP, warp: Warp | Scale, ends: Array) -> float:
+    """What more training must gain to be worth it (eps of Eq. 8): as given, the least degradation, or a share of the
+    way from the median of the values seen to the best."""
+    if isinstance(eps, float):
+        return eps
+    least = least_degradation(gp, warp) if eps == "least" else None
+    return GAP_SHARE * float(np.median(ends) - ends.min()) if least is None else least
+
+
+def least_degradation(gp: CurveGP, warp: Warp | Scale) -> float | None:
+    """The paper's automatic eps (section 5): the least f(x, t) - f(x, t_max) over the data, None without a complete
+    curve. A point that is as good as the end, like the end itself, is no degradation: it would make eps 0 always."""
+    of, values, at_end = different_rows(gp.X)[1], warp.inverse(gp.y), gp.t >= 1.0
+    ends = np.full(len(gp.y), np.nan)
+    ends[of[at_end]] = values[at_end]
+    gaps = values - ends[of]
+    return float(gaps[gaps > 0.0].min()) if np.any(gaps > 0.0) else None
+
+
 def _fitted(
-    options: CurveOptions, space: Space, trained: list[TrackedTrial], ends: Array, warp: Warp, history: History,
+    options: CurveOptions, space: Space, trained: list[TrackedTrial], ends: Array, warp: Warp | Scale, history: History,
     rng: np.random.Generator,
 ) -> Curves:  # fmt: skip
     """The model of some trials' curves, fitted; or with the hyperparameters of the last fit, or of one to few curves,
