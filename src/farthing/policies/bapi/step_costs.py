@@ -12,6 +12,7 @@ from farthing.history.ways import few_rows
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates.cost import choice, log_cost
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.linear_in_steps import MOST_VARIANCE, LinearInSteps
 
 StepCostModel: TypeAlias = Literal["lines", "process"]
@@ -31,7 +32,7 @@ class StepCosts:
     own: bool = True  # whether runs that have begun are priced at their own mean
 
     @classmethod
-    def of(cls, kind: StepCostModel, model: str, space: Space, history: History) -> StepCosts:
+    def of(cls, kind: StepCostModel, model: CostModelName, space: Space, history: History) -> StepCosts:
         """From every trial with costs; `model` is the model of log costs that "lines" uses."""
         way = history.way
         priced = way.of([trial for trial in history.trials if any(cost is not None for cost in trial.curve.costs)])
@@ -43,7 +44,8 @@ class StepCosts:
             some = np.arange(len(X)) if way.refits else few_rows(len(X))  # it has no hyperparameters to keep
             return cls(LinearInSteps.of(X[some], t[some], c[some], space.groups), {}, space, own=False)
         b = log_cost.logs(c / t)
-        chosen = choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"), refit=way.refits)
+        stored = history.fits.get("step_cost")
+        chosen = choice.choose(X, b, space.groups, space.ratios, stored, refit=way.refits, model=model)
         return cls(chosen.model, {"step_cost": chosen.state} if way.refits else {}, space)
 
     def log_per_step(self, X: Array) -> Array:
