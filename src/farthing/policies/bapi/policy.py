@@ -57,8 +57,10 @@ class BAPI(Published):
     """Budget-aware planning.
 
     horizon   number of runs that are planned ahead, at most
-    points    of each curve that enter the data: up to three, those of largest variance ("variance"), or the "last"
-    kernel    over time: "decay" for curves that fall fast and then slowly, "rbf" for those that may stay flat first
+    points    of each curve that enter the data: up to three, those of largest variance given the others of the same
+              curve ("variance") or of all curves ("posterior"); or the "last"
+    kernel    over time: "decay" for curves that fall fast and then slowly, "rbf" for those that may stay flat first,
+              "rbf-plain" as the paper prints it
     monotone  whether the model knows that curves only fall
     values    as they are modelled: "warped" by a monotone transform, or "plain", in which EI has the units of the value
     eps       gain below which more training is not worth it, in the units of the value; None: 5 % of the way from
@@ -77,9 +79,14 @@ class BAPI(Published):
 
     name: ClassVar[str] = "bapi"
     PAPER: ClassVar[Mapping[str, Any]] = {
-        "values": "plain", "eps": "least", "overrun": None, "initial_training": "complete", "cost": "process",
+        "points": "posterior",
+        "values": "plain",
+        "eps": "least",
+        "overrun": None,
+        "initial_training": "complete",
+        "cost": "process",
         "end": "ignored",
-    }  # fmt: skip
+    }
     horizon: int = 4
     points: CurvePoints = "variance"
     kernel: TimeKernel = "decay"
