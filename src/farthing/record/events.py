@@ -187,6 +187,37 @@ class Reported(Event):
 
 
 @dataclass(frozen=True)
+class Moved(Event):
+    """The policy moved the step at which a trial is to be paused. Its predicted cost follows in proportion."""
+
+    kind = "moved"
+
+    trial: int
+    until_step: int
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"trial": self.trial, "until_step": self.until_step}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["trial"], body["until_step"])
+
+    def check(self, state: State) -> None:
+        stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
+        trial = state.history.trials[self.trial]
+        stored.whole("until_step", self.until_step, least=trial.kept_step + 1, most=stored.MOST_STEPS)
+        if trial.status not in CAN_GO_ON:
+            raise ValueError(f"trial {self.trial} is {trial.status.value}, and its stop was moved")
+
+    def applied(self, state: State) -> State:
+        before = state.history.trials[self.trial]
+        cost = _in_proportion(before, self.until_step)
+        trial = replace(before, until_step=self.until_step, predicted_cost=cost, undecided=False)
+        promised = (cost or 0.0) - (before.predicted_cost or 0.0) if before.status is Status.RUNNING else 0.0
+        return state.grown(state.history.with_trial(trial), {}, promised)
+
+
+@dataclass(frozen=True)
 class Dropped(Event):
     """A paused learner is not alive any more: it will go on from its checkpoint, or from the beginning."""
 
@@ -283,6 +314,13 @@ class Ended(Event):
         if history.max_steps is None and length is not None:
             grown = replace(grown, max_steps=length)
         return state.grown(grown, self.charges, -(running.predicted_cost or 0.0), -1)
+
+
+def _in_proportion(trial: TrackedTrial, until_step: int) -> float | None:
+    """The predicted cost of a trial's stretch if it ends at another step."""
+    if trial.predicted_cost is None or trial.until_step is None or trial.until_step <= trial.from_step:
+        return trial.predicted_cost
+    return trial.predicted_cost * max(until_step - trial.from_step, 1) / (trial.until_step - trial.from_step)
 
 
 def _least(a: float | None, b: float | None) -> float | None:

@@ -20,11 +20,13 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.late_scipy import logsumexp
 from farthing.numerics.normal import log_h
-from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
+from farthing.policies.bapi.curves import TrainingCurves
+from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.paths import Mixture, Paths
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
@@ -42,6 +44,10 @@ class PlanOptions(Protocol):
     def horizon(self) -> int: ...
     @property
     def cost(self) -> StepCostModel: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
+    @property
+    def plans_end(self) -> bool: ...
     def steps_of_period(self, max_steps: int) -> int: ...
 
 
@@ -110,7 +116,7 @@ class Planner:
         paths = curves.paths
         for trial in history.running:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
-        costs = StepCosts.of(options.cost, space, history)
+        costs = StepCosts.of(options.cost, options.cost_model, space, history)
         success = success_model(space, history)
         paused, start = history.of(Status.PAUSED), history.start_price(ledger.unit)
         return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, start, rng)
@@ -187,7 +193,9 @@ class Planner:
         return np.asarray(U[np.argsort(-np.where(reach > 0.0, utility, -np.inf), kind="stable")[:most]])
 
     def _reach(self, step: Array, log_cost: Array, left: Array | float) -> Array:
-        """The last step (c,) that is affordable, at most t_max."""
+        """The last step (c,) that is affordable, at most t_max; t_max if the end of the budget is not planned for."""
+        if not self.options.plans_end:
+            return np.full(len(step), float(self.curves.t_max))
         return np.minimum(float(self.curves.t_max), step + np.floor(left / np.exp(log_cost)))
 
     def _points(self) -> Array:
@@ -230,7 +238,7 @@ class Planner:
         step, per_step, start = float(run.step[0]), float(np.exp(run.log_cost[0])), float(run.start[0])
         least = step + 1.0 if step else float(self.options.steps_of_period(self.curves.t_max))
         stop = max(float(self.curves.stops(run.X)[0]), least)
-        stop = min(stop, step + float(np.floor((left - start) / per_step)), float(self.curves.t_max))
+        stop = min(stop, float(self._reach(run.step, run.log_cost, left - start)[0]))
         if stop <= step:
             return None
         gain = log_improvement(self.curves.paths.at(run.X, np.array([stop])), np.full(1, self.curves.best))

@@ -200,9 +200,18 @@ class Hyperparameters:
         scales, time = (tuple(float(v) for v in stored[name]) for name in ("log_scales", "time"))
         return cls(stored["kernel"], scales, float(stored["log_noise"]), time, int(stored["cold_at"]))
 
+    @classmethod
+    def expected(cls, kernel: TimeKernel, g: int) -> Hyperparameters:
+        """The means of their priors for g parameters: what is known before any fit."""
+        return cls(kernel, (log_median(MEDIUM, g),) * g, LOG_NOISE_MEAN, time_kernels.PRIOR_MEAN[kernel])
+
     @property
     def theta(self) -> Array:
         return np.array([*self.log_scales, self.log_noise, *self.time])
+
+    def suits(self, kernel: TimeKernel, g: int) -> bool:
+        """Whether they are of this kernel and of as many parameters."""
+        return self.kernel == kernel and len(self.log_scales) == g
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +313,7 @@ def fit(
     X = np.ascontiguousarray(X, dtype=np.float64)
     columns, n = grouped(groups, X.shape[1]), len(X)
     g = number_of_groups(columns)
-    if warm is not None and (len(warm.log_scales) != g or warm.kernel != kernel):
+    if warm is not None and not warm.suits(kernel, g):
         warm = None
     z = standardised(y)[0]
     loss = Loss(X, t / t_max, z, columns, g, kernel)
