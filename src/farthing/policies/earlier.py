@@ -13,7 +13,7 @@ from typing import Any
 
 from farthing.policies.auto import CHANGES, EDITION
 
-_MODELS = {"values": "warped", "end": "planned"}
+_MODELS = {"values": "warped", "end": "planned", "target": "mean"}
 
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
