@@ -23,7 +23,7 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "eipu": _MODELS,
     "ei_cool": _MODELS,
     "cei": _MODELS,
-    "carbo": _MODELS,
+    "carbo": {**_MODELS, "alpha": 1.0, "warm_up": "sobol"},
 }
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
