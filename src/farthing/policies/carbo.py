@@ -57,7 +57,7 @@ class CArBO(CostWeighted):
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         if self._is_warm(history) and self._is_designing(history, ledger):
-            proposals = cost_effective_design(space, history, n, rng)
+            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit)
             if proposals:
                 return proposals
         if self.warm_up == "uniform" and self._is_warming_up(history):
