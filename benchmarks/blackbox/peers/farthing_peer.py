@@ -7,11 +7,11 @@ A task names the policy and its options; without options they are the defaults.
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import farthing
 from benchmarks.blackbox.peers.task import Task, serve
+from benchmarks.common.policies import policy_of
 from benchmarks.common.tables import Parameter, Table
+from benchmarks.common.versions import version
 from farthing.errors import StudyEnded
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
@@ -32,7 +32,7 @@ class Farthing:
         self._study = farthing.Study(
             farthing.Space({parameter.name: translated(parameter) for parameter in table.parameters}),
             farthing.Budget(cost=task["budget"]),
-            policy=farthing.policies.policy_from_json(task["policy"]),
+            policy=policy_of(task["policy"]),
             seed=task["seed"],
             start=[self._config(levels) for levels in task["start"]],
         )
