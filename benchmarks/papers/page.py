@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from benchmarks.common.documents import listed, machine_text, table
+from benchmarks.common.environments import DOCS
 from benchmarks.common.statistics import Interval, less
 from benchmarks.papers.compared import RESAMPLES, Comparison, comparisons
 
@@ -57,6 +58,10 @@ WORDS = {
         "three of these functions with other seeds: no half is held out.",
     ),
 }
+METHOD_PAGES = {
+    "methods.md": "suggestions", "cei.md": "`cei`", "carbo.md": "`carbo`", "cost.md": "cost", "bapi.md": "`bapi`",
+    "bopt.md": "`bopt`",
+}  # fmt: skip
 ABSENT = "Not measured: it needs the surrogate of LCBench (`make bench-papers LCBENCH=FOLDER`)."
 
 
@@ -78,11 +83,9 @@ def paper_line(name: str, one: Comparison) -> str:
 
 
 def paper_lines(found: Mapping[str, Sequence[Comparison]]) -> str:
-    lines = [
-        (one.policy, paper_line(name, one)) for name, every in found.items() for one in every if one.kind == "paper"
-    ]
-    order = list(dict.fromkeys(policy for policy, _ in lines))
-    return "\n".join(line for policy in order for of, line in lines if of == policy)
+    papers = [(name, one) for name, every in found.items() for one in every if one.kind == "paper"]
+    policies = dict.fromkeys(one.policy for _, one in papers)
+    return "\n".join(paper_line(name, one) for policy in policies for name, one in papers if one.policy == policy)
 
 
 def single_lines(found: Mapping[str, Sequence[Comparison]]) -> str:
@@ -108,7 +111,9 @@ def _short(one: Comparison) -> str:
 
 
 def _cell(found: Interval | None) -> str:
-    return "" if found is None else f"{found:.2f}"
+    if found is None:
+        return ""
+    return f"{found:.2f}" if found.value >= 0.1 else f"{found:.1g}"
 
 
 def group_table(name: str, group: Mapping[str, Any], every: Sequence[Comparison]) -> str:
@@ -156,8 +161,8 @@ Farthing's policies follow published methods, with changes. By default you get o
 is worth.
 
 Numbers are ratios, our default divided by the other form: below 1 our default is better. Behind each is its 95 %
-interval. "May be chance" means that the interval includes 1, or that the two halves of the problems disagree. With {count}
-comparisons, one or two in each forty would leave 1 outside of their interval by chance alone.
+interval. "May be chance" means that the interval includes 1, or that the two halves of the problems disagree. There are
+{count} comparisons: about one in twenty intervals leaves out 1 by chance alone.
 
 ## In short
 
@@ -175,8 +180,7 @@ Our default compared with itself when one option is as in the paper:
 
 {forms}
 
-The pages of the methods say what each option is: [suggestions](methods.md), [cost](cost.md), [`bapi`](bapi.md),
-[`bopt`](bopt.md).
+The pages of the methods say what each option is: {pages}.
 
 ## How it was measured
 
@@ -199,9 +203,8 @@ def section(name: str, group: Mapping[str, Any] | None, every: Sequence[Comparis
     if group is None:
         return f"## {words.title}\n\n{ABSENT}"
     about = words.about.format(problems=len(group["problems"]))
-    left_out = (
-        f"\n\nLeft out, because some of their runs failed: {listed(group['left_out'])}." if group["left_out"] else ""
-    )
+    missing = group["left_out"]
+    left_out = f"\n\nLeft out, because not all of their runs are done: {listed(missing)}." if missing else ""
     ordered = [one for _, of in groupby(every, key=lambda one: one.policy) for one in of]
     return f"## {words.title}\n\n{about}{left_out}\n\n{group_table(name, group, ordered)}"
 
@@ -216,6 +219,7 @@ def document(data: Mapping[str, Any]) -> str:
         singles=single_lines(found),
         sections="\n\n".join(section(name, groups.get(name), found.get(name, ())) for name in WORDS),
         forms=forms_table(groups),
+        pages=listed([f"[{title}]({file})" for file, title in METHOD_PAGES.items() if (DOCS / file).exists()]),
         resamples=f"{RESAMPLES:,}",
         machines="\n".join(
             f"- {WORDS[name].title}: {machine_text(group['machine'], {'farthing': group['versions']})}"
