@@ -149,6 +149,15 @@ def forms_table(groups: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["policy", "options of the paper's form"], [[f"`{p}`", f"`{shown}`"] for p, shown in papers.items()])
 
 
+def _singles_on(groups: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many of the problems the single options were run on."""
+    texts = []
+    for name, group in groups.items():
+        counts = {len(form["scores"]) for form in group["forms"].values() if form["kind"] == "single"}
+        texts += [f"{max(counts)} of {len(group['problems'])} ({WORDS[name].where})"] if counts else []
+    return listed(texts) or "none"
+
+
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
@@ -187,7 +196,8 @@ The pages of the methods say what each option is: {pages}.
 - With the same seed all forms of a policy are given the same start, and differ only in their options.
 - Intervals: {resamples} bootstrap samples, the seeds of every problem drawn again, alike for both forms. They say how
   sure the ratio is on these problems, not on others; the halves show how much problems matter.
-- "Together" is over all problems of the group. Columns at 25 % and 50 % have the ratios after that share of the budget.
+- "Together" is over all problems of the group. Single options were run on {singles_on}. Columns at 25 % and 50 % have
+  the ratios after that share of the budget.
 - "Better / worse / same" counts pairs of runs with the same problem and seed: how often our default has the lower score
   at the end, the higher, or the same. "Means" and "own seconds" have the default first. Own seconds are those that the
   policy takes in a whole run; they are not charged to the budget, and were measured while all cores were busy.
@@ -219,6 +229,7 @@ def document(data: Mapping[str, Any]) -> str:
         singles=single_lines(found),
         sections="\n\n".join(section(name, groups.get(name), found.get(name, ())) for name in WORDS),
         forms=forms_table(groups),
+        singles_on=_singles_on(groups),
         pages=listed([f"[{title}]({file})" for file, title in METHOD_PAGES.items() if (DOCS / file).exists()]),
         resamples=f"{RESAMPLES:,}",
         machines="\n".join(
