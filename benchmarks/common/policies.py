@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from farthing.policies import BY_NAME
-from farthing.policies.protocol import Policy
+from farthing import policies
 
 
-def policy_of(described: Mapping[str, Any]) -> Policy:
-    """A name and options; the others have the defaults of today.
+def policy_of(described: Mapping[str, Any]) -> policies.Policy:
+    """A policy by its name and options: `{"name": "carbo-paper", "alpha": 0.0}`. The others are as the name has them now.
 
     `policy_from_json` is for study files: there, an option that is missing has the value that old files ran with.
     """
-    options = {name: value for name, value in described.items() if name != "name"}
-    kind: Any = BY_NAME[described["name"]]
-    policy: Policy = kind(**options)
-    return policy
+    options = {option: given for option, given in described.items() if option != "name"}
+    policy: Any = policies.policy_of(described["name"])
+    return replace(policy, **options)  # type: ignore[no-any-return]
