@@ -2,7 +2,7 @@
 
     python -m benchmarks.blackbox.peers.farthing_peer FOLDER < tasks.jsonl
 
-A task names the policy and its options; without options they are the defaults.
+A task names the policy, or its paper's form, and options; what it leaves out is as the name has it now.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a model-based policy proposes before it has models, and what of the budget that uses.
 
-Two designs: points of a Sobol sequence, and the cost-effective design (CArBO, Algorithm 1), which needs a cost model
-and takes cheap configurations far from those already tried.
+Three designs: points of a Sobol sequence, points drawn uniformly, and the cost-effective design (CArBO, Algorithm 1),
+which needs a cost model and takes cheap configurations far from those already tried.
 """
 
 from __future__ import annotations
@@ -76,12 +76,22 @@ def _next_likely(
     return next_of_design(fresh, history, number, rng)
 
 
+# -- points drawn uniformly --------------------------------------------------------------------------------------------
+
+
+def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+    """n points drawn uniformly at random, each parameter in its own scale: what CArBO's paper begins with."""
+    return numbered(history, n, lambda _: fresh.claim_any(rng), "initial design: drawn at random")
+
+
 # -- cheap points far from each other ----------------------------------------------------------------------------------
 
 
-def cost_effective_design(space: Space, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+def cost_effective_design(
+    space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model
+) -> list[Proposal]:
     """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
-    model, fits = chosen_cost_model(space, history)
+    model, fits = cost_model(space, history)
     if model is None:
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))

@@ -11,6 +11,7 @@ from farthing.surrogates.cost.lines import KAPPA, NOISE_PRIOR, NOISE_STRENGTH, l
 from farthing.surrogates.cost.log_cost import CostModel
 
 PRICES = np.array([3.0, 0.5])
+COUNTED = ("own", "gp-flops")  # the counts alone, and a process on them
 
 
 def counted(n: int, seed: int, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +111,8 @@ def error(count, n: int, seed: int) -> float:
 @pytest.mark.parametrize("n", [6, 12, 30])
 def test_the_right_features_win_and_are_named(n):
     choice = chosen(right, n, 0)
-    assert choice.name == "own"
+    assert choice.name in COUNTED
+    assert sum(choice.weights.get(name, 0.0) for name in COUNTED) > 0.5
     assert "the given cost features" in choice.reason
     assert sum(choice.weights.values()) == pytest.approx(1.0)
     assert error(right, n, 0) < 0.5 * error(None, n, 0)
@@ -129,7 +131,7 @@ def test_they_stay_when_only_one_process_competes():
     X, cost = observed(61, 2)
     first = choose(X[:60], np.log(cost[:60]), np.arange(3), np.ones(3), own=Own(right, X[:60], cost[:60]))
     second = choose(X, np.log(cost), np.arange(3), np.ones(3), first.state, own=Own(right, X, cost))
-    assert second.name == "own"
+    assert second.name in COUNTED
     assert len([name for name in second.weights if name.startswith("gp")]) <= 1
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -101,7 +102,7 @@ class FlopCost:
     noise: float  # variance of log errors
     least: float  # the smallest cost that is predicted
     residuals: Array  # (n,) log errors
-    leverage: Array  # (n,) u of the observations
+    basis: Array  # (n, a): rows p_i with p_i . p_j v_j the part of observation j in the log of prediction i
     v: Array  # (n,) their Huber weights
     scale: float  # s of the log errors
 
@@ -112,10 +113,16 @@ class FlopCost:
         V = forward(self.L, (rows[:, self.active] * self.units / cost[:, None]).T)
         return np.log(cost), self.noise * (1.0 + np.einsum("ij,ij->j", V, V))
 
+    @cached_property
+    def deleted(self) -> tuple[Array, Array]:
+        """Of each observation given all others, with the model linearised at its prices: log error and leverage u."""
+        u = np.einsum("ij,ij->i", self.basis, self.basis)
+        kept = np.maximum(1.0 - self.v * u, 1e-9)
+        return self.residuals / kept, u / kept
+
     def log_densities(self) -> Array:
         """log density (n,) of each log cost given all the others, with the model linearised at its prices."""
-        kept = np.maximum(1.0 - self.v * self.leverage, 1e-9)
-        deleted, u = self.residuals / kept, self.leverage / kept
+        deleted, u = self.deleted
         square = deleted_square(self.residuals, deleted, u, self.v, self.scale)
         return log_student(deleted, square, max(NOISE_STRENGTH + len(self.v) - 2.0, 1.0))
 
@@ -137,10 +144,9 @@ def fit(Phi: Array, cost: Array) -> FlopCost:
     relative = A[:, active] / np.maximum(A @ shares, SMALLEST)[:, None]
     gram = (relative * v[:, None]).T @ relative + SHARE_STRENGTH * np.eye(len(active))
     L, noise = cholesky(gram), scale**2 * student_spread(len(b))
-    V = forward(L, relative.T)
     return FlopCost(
         shares * units, active, units[active], L, noise, SMALLEST * float(np.exp(centre)),
-        b - centre - np.log(np.maximum(A @ shares, SMALLEST)), np.einsum("ij,ij->j", V, V), v, scale,
+        b - centre - np.log(np.maximum(A @ shares, SMALLEST)), forward(L, relative.T).T, v, scale,
     )  # fmt: skip
 
 
