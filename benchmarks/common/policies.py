@@ -10,7 +10,7 @@ from farthing import policies
 
 
 def policy_of(described: Mapping[str, Any]) -> policies.Policy:
-    """A policy by its name and options: `{"name": "carbo-paper", "alpha": 0.0}`. The others are as the name has them now.
+    """By name and options: `{"name": "carbo-paper", "alpha": 0.0}`. The other options are as the name has them now.
 
     `policy_from_json` is for study files: there, an option that is missing has the value that old files ran with.
     """

@@ -32,6 +32,7 @@ SHARES = (0.25, 0.5, 1.0)  # of a budget
 MEANS, MOST = 40, 1_000  # of a run on a table, as on the page of the black-box benchmark
 MULTIPLE = lcbench.USUAL  # trainings that a run on LCBench can pay for
 TASKS = lcbench.TASKS[::2]
+SET_BY_TABLES = frozenset({"warm_up"})  # all methods are given the same first configurations
 SET_BY_FUNCTIONS = frozenset({"s", "initial", "ratio", "fast_ends", "ends", "level"})  # see its farthing_peer
 
 BLACK_BOX = ("carbo", "cei", "eipu", "ei_cool", "ei")
@@ -88,7 +89,7 @@ def _shares() -> tuple[str, ...]:
 
 
 def tables_group() -> Group:
-    forms = [form for name in BLACK_BOX for form in forms_of(name, name in WITH_SINGLES)]
+    forms = [form for name in BLACK_BOX for form in forms_of(name, name in WITH_SINGLES, SET_BY_TABLES)]
     return Group(
         "tables", TABLES, CHOOSING, SINGLE_TABLES, tuple(forms), _shares(), "arithmetic",
         _table_run, tables.FILES, _tables_measured, _table_scores,
@@ -121,7 +122,7 @@ def _table_scores(results: Mapping[tables.Run, tables.Result]) -> dict[tables.Ru
 
 
 def lcbench_group(folder: Path) -> Group:
-    forms = [form for name in ("bapi", "bopt", *BLACK_BOX) for form in forms_of(name, name in ("bapi", "bopt"))]
+    forms = [form for name in ("bapi", "bopt", *BLACK_BOX) for form in forms_of(name, name in WITH_SINGLES)]
     problems = tuple(map(str, TASKS))
 
     def run(form: Form, problem: str, seed: int) -> lcbench.Run:
