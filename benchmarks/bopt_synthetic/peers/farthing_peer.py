@@ -8,25 +8,29 @@ design by itself, from its seed; `ei` is given the first complete points.
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from dataclasses import fields
+from typing import Any
 
 import farthing as ft
 from benchmarks.bopt_synthetic.peers.task import Record, Task, first_complete, serve
+from benchmarks.common.policies import policy_of
+from benchmarks.common.two_level_functions import Function
+from benchmarks.common.versions import version
 from farthing.policies.bopt.stopping import Share
 
+TWO_LEVELS = ("bopt", "eqie")
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
 
 
 def search(record: Record, task: Task) -> None:
-    (two_levels if task["policy"]["name"] == "bopt" else one_level)(record, task)
+    (two_levels if task["policy"]["name"] in TWO_LEVELS else one_level)(record, task)
 
 
 def two_levels(record: Record, task: Task) -> None:
     names = _names(record)
-    options = {name: value for name, value in task["policy"].items() if name != "name"}
-    policy = ft.policies.BOPT(
-        s=2, initial=record.function.initial, fast_ends=Share(share=0.5), ends=None, level="last", **options
-    )
+    known = {field.name for field in fields(ft.policies.BY_NAME[task["policy"]["name"]])}
+    levels = {name: value for name, value in levels_of(record.function).items() if name in known}
+    policy = policy_of({**task["policy"], **levels})
     space, budget = ft.Space({name: ft.Real(0.0, 1.0) for name in names}), ft.Budget(cost=record.budget)
     with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=2) as study:
         while record.is_open and study.ended is None:
@@ -36,6 +40,11 @@ def two_levels(record: Record, task: Task) -> None:
             value = (record.complete if proposal.start_step else record.cheap)(point)
             study.report(proposal, value, cost=record.spent - before)
     _check_design(record, task)
+
+
+def levels_of(function: Function) -> dict[str, Any]:
+    """The options that say what the two levels are."""
+    return {"s": 2, "initial": function.initial, "fast_ends": Share(share=0.5), "ends": None, "level": "last"}
 
 
 def _check_design(record: Record, task: Task) -> None:
@@ -49,7 +58,7 @@ def one_level(record: Record, task: Task) -> None:
     names = _names(record)
     start = [dict(zip(names, point, strict=True)) for point in first_complete(task)]
     space, budget = ft.Space({name: ft.Real(0.0, 1.0) for name in names}), ft.Budget(cost=record.budget)
-    policy = ft.policies.policy_from_json(task["policy"])
+    policy = policy_of(task["policy"])
     with ft.Study(space, budget, policy=policy, seed=task["seed"], start=start) as study:
         while record.is_open and study.ended is None:
             proposal = study.ask()
