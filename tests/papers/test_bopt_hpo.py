@@ -482,6 +482,30 @@ class TestSettings:
         assert (BOPT.paper().s, BOPT.paper().initial, BOPT.paper().ratio) == (2, 5, None)
         assert sum(not ask.is_complete for ask in islice(asks(paper()), 15)) == 10
 
+    @pytest.mark.parametrize("surrogate", ["tgp", "dgp"])
+    def test_section_3_3_hyperparameters_are_of_maximum_likelihood_and_without_noise(self, surrogate):
+        """After the design: Nelder-Mead, which the paper names, finds nothing likelier for the ten ET runs."""
+        policy = paper(surrogate=surrogate, bounds=ERRORS if surrogate == "tgp" else None)
+        ask = next(ask for ask in asks(policy) if len(ask.y_e) == 10 and not ask.is_complete)
+        fit = ask.proposal.fits["bopt"]
+        X, y, one = ask.X_e, ask.y_e, np.ones(len(ask.y_e))
+
+        def minus_profile(log_phi: np.ndarray) -> float:
+            """Eq. (3.4) with the closed forms of mean and variance."""
+            K = R(X, X, np.exp(np.clip(log_phi, -12.0, 10.0))) + NUGGET * np.eye(len(X))
+            mean = one @ np.linalg.solve(K, y) / (one @ np.linalg.solve(K, one))
+            variance = (y - mean) @ np.linalg.solve(K, y - mean) / len(y)
+            return 0.5 * (len(y) * np.log(variance) + np.linalg.slogdet(K)[1])
+
+        found = minus_profile(np.log(phi_of(fit["low"])))
+        others = [
+            minimize(minus_profile, start, method="Nelder-Mead", options={"maxfev": 400}).fun
+            for start in (np.zeros(3), np.full(3, 2.0), np.array([2.0, 0.0, -2.0]))
+        ]
+        assert found < min(others) + 0.03
+        for level in ("low", "bias"):
+            assert fit[level]["log_noise"] == pytest.approx(np.log(NUGGET))
+
     def test_values_are_modelled_as_they_are(self):
         """No cut: a diverged run has its value."""
 
