@@ -265,18 +265,16 @@ class TestEQIE:
             assert proposal.predicted_cost == pytest.approx(cost, rel=0.3)
 
     def test_what_cannot_be_paid_for_is_not_begun_as_a_complete_run(self):
-        """Near the end of a budget. With ten times as much, it is."""
-        policy, proposed = EQIE(fast_ends=FIFTH, ends=None), []
-        for budget in (64.0, 640.0):
-            study = ft.Study(LISTED, ft.Budget(cost=budget), policy=policy, seed=3, max_steps=STEPS)
-            for _ in range(3 * policy.initial):
-                trained(study, study.ask(), hidden=True)
-            assert 60.0 < study.ledger.total("cost") < 64.0
-            proposed.append(study.ask())
-        limited, free = proposed
-        assert free.until_step == STEPS
-        assert free.predicted_cost > 4.0
-        assert limited.until_step is None
+        policy = EQIE(fast_ends=FIFTH, ends=None)
+        study = ft.Study(LISTED, ft.Budget(cost=1e6), policy=policy, seed=3, max_steps=STEPS)
+        history, proposal = study._history, study.ask()
+        while proposal.until_step is None:
+            trained(study, proposal, hidden=True)
+            history, proposal = study._history, study.ask()
+        for share, expected in ((0.9, None), (9.0, STEPS)):
+            ledger = Ledger(ft.Budget(cost=share * proposal.predicted_cost))
+            (found,) = policy.propose(LISTED, history, ledger, 1, np.random.default_rng([study.seed, history.asks]))
+            assert found.until_step == expected
 
     def test_it_runs_learners_and_refuses_plain_functions(self, tmp_path):
         def train(config):
