@@ -42,7 +42,7 @@ class CArBO(CostWeighted):
     ) -> list[Proposal]:
         warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
         if warmed and ledger.fraction < self.design_share and self._is_designing(history, ledger):
-            proposals = cost_effective_design(space, history, n, rng)
+            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit)
             if proposals:
                 return proposals
         return super().propose(space, history, ledger, n, rng)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from farthing.acquisitions.cost import contextual
 from farthing.checks import number
@@ -17,6 +18,7 @@ class CEI(CostWeighted):
     """The cheapest point whose EI is at least (1 - tradeoff) of the best: 0 is EI, 1 the cheapest of all."""
 
     name: ClassVar[str] = "cei"
+    PAPER: ClassVar[Mapping[str, Any]] = {**CostWeighted.PAPER, "cost_model": "line3"}  # section 3.2 and Figure 9
     tradeoff: float = 0.65  # the best of the values tried in docs/blackbox.md
 
     def __post_init__(self) -> None:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.space import Space
 from farthing.surrogates.cost import censored, choice, flops, lines, log_cost, transfer
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status
 
@@ -31,8 +33,11 @@ ZERO_COST = 1e-12  # stands for a known cost of zero, whose log would be infinit
 STEP = 1e-4  # of the unit cube, in a difference quotient: large against rounding, small against any feature
 
 
-def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
-    """The known cost, else the average of models that predicts best, on top of a prior if there is one; and its fit."""
+def chosen_cost_model(
+    space: Space, history: History, model: CostModelName = "auto"
+) -> tuple[CostModel | None, dict[str, Any]]:
+    """The known cost, else the average of models that predicts best, on top of a prior if there is one; and its fit.
+    A `model` by name takes the place of the average."""
     knowledge, way = history.cost_knowledge, history.way
     if way is Way.NONE:
         return None, {}
@@ -44,12 +49,26 @@ def chosen_cost_model(space: Space, history: History) -> tuple[CostModel | None,
     strength = 0.0 if prior is None else prior.intercept_strength
     known = way.of(history.costed)
     X, b = _log_costs(space, known, prior, strength)
-    own = None if knowledge.features is None else CostFromCounts.of(space, known, b, knowledge)
+    own = None if knowledge.features is None else CostFromCounts.of(space, known, b, knowledge, model)
     stored = history.fits.get("cost")
     chosen = choice.choose(
-        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own, refit=way.refits
+        X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own, refit=way.refits,
+        model=model,
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state} if way.refits else {}
+
+
+def named_cost_model(model: CostModelName) -> CostModelFit:
+    """`chosen_cost_model` with that model."""
+    return chosen_cost_model if model == "auto" else partial(chosen_cost_model, model=model)
+
+
+def require_counts(policy: Any, knowledge: CostKnowledge) -> None:
+    """An error if the policy's cost model counts what nobody has said how to count."""
+    model = getattr(policy, "cost_model", "auto")
+    replaced = knowledge.known is not None or (knowledge.prior is not None and knowledge.prior.fixed)
+    if isinstance(model, str) and model in choice.COUNTING and knowledge.features is None and not replaced:
+        raise InvalidArgument(f"{policy.name}: cost_model: {model!r} needs {choice.COUNTS_NEEDED}")
 
 
 def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
@@ -163,11 +182,14 @@ class CostFromCounts(CostOfConfig):
     fitted: flops.FlopCost
 
     @classmethod
-    def of(cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge) -> CostFromCounts:
+    def of(
+        cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge, model: CostModelName
+    ) -> CostFromCounts:
         """From trials and their log costs b (n,), whose bounds are raised."""
         names = tuple(knowledge.counts_of(known[0].config))
         Phi = knowledge.features_of([trial.config for trial in known], names)
-        fitted = flops.fit(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
+        priced = flops.fit_runtime if model == "flops-huber" else flops.fit
+        fitted = priced(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
         return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:

@@ -14,16 +14,17 @@ from typing import Any
 from farthing.policies.auto import CHANGES, EDITION
 
 _MODELS = {"values": "warped", "end": "planned", "target": "mean"}
+_COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
 
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
     "auto": {"edition": 1},
     "ei": _MODELS,
-    "ei_alpha": _MODELS,
-    "eipu": _MODELS,
-    "ei_cool": _MODELS,
-    "cei": _MODELS,
-    "carbo": _MODELS,
+    "ei_alpha": _COST_WEIGHTED,
+    "eipu": _COST_WEIGHTED,
+    "ei_cool": _COST_WEIGHTED,
+    "cei": _COST_WEIGHTED,
+    "carbo": _COST_WEIGHTED,
 }
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not

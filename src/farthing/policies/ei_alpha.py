@@ -6,8 +6,9 @@ alpha = (tau - tau_k) / (tau - tau_init), tau_k what is spent, tau_init what the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from farthing.budget import Ledger
 from farthing.checks import number
@@ -21,6 +22,7 @@ class EIAlpha(CostWeighted):
     """EI / cost^alpha with a fixed alpha of at least 0."""
 
     name: ClassVar[str] = "ei_alpha"
+    PAPER: ClassVar[Mapping[str, Any]] = {**CostWeighted.PAPER, "cost_model": "line3"}  # CEI, section 3.2
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
@@ -36,6 +38,7 @@ class EIpu(EIAlpha):
     """EI per unit cost: alpha = 1."""
 
     name: ClassVar[str] = "eipu"
+    PAPER: ClassVar[Mapping[str, Any]] = CostWeighted.PAPER  # Snoek et al. 2012: a Gaussian process on log cost
     alpha: float = 1.0
 
 

@@ -79,9 +79,11 @@ def _next_likely(
 # -- cheap points far from each other ----------------------------------------------------------------------------------
 
 
-def cost_effective_design(space: Space, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+def cost_effective_design(
+    space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model
+) -> list[Proposal]:
     """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
-    model, fits = chosen_cost_model(space, history)
+    model, fits = cost_model(space, history)
     if model is None:
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))

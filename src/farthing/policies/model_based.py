@@ -6,25 +6,26 @@ design, running trials, several proposals at once, what is affordable) is the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
-from farthing.checks import whole_number
+from farthing.checks import one_of, whole_number
 from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.cost_models import CostModelFit, chosen_cost_model
+from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
 from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.trial import Config, Proposal
 
 USEFUL = 0.01  # share of the best EI below which a candidate is not worth the rest of a budget
@@ -40,13 +41,24 @@ class RankingWithReason(NamedTuple):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CostWeighted(ModelOptions):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
-    known from the start, then the best candidate of `rank`."""
+    known from the start, then the best candidate of `rank`.
+
+    cost_model  "auto": all models of cost, weighted by how well they predict; or one of them by name (docs/cost.md)
+    """
+
+    PAPER: ClassVar[Mapping[str, Any]] = {**ModelOptions.PAPER, "cost_model": "gp"}  # EI per unit cost, CArBO: warped
 
     initial: int = WARM_UP
+    cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle_option(self, "initial", whole_number, least=1)
+        settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
+
+    @property
+    def cost_model_fit(self) -> CostModelFit:
+        return named_cost_model(self.cost_model)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         raise NotImplementedError
@@ -58,10 +70,10 @@ class CostWeighted(ModelOptions):
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         if len(history.trials) < self.initial and history.cost_knowledge.speaks_at_once:
-            designed = cost_effective_design(space, history, n, rng)
+            designed = cost_effective_design(space, history, n, rng, self.cost_model_fit)
             if designed:
                 return designed
-        return propose_by_rank(self.rank, self, self.initial, space, history, ledger, n, rng)
+        return propose_by_rank(self.rank, self, self.initial, space, history, ledger, n, rng, self.cost_model_fit)
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:

@@ -36,6 +36,7 @@ from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, value_model
 from farthing.policies.initial_design import design_size
+from farthing.policies.model_based import CostWeighted
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import Policy
 from farthing.record.record import Record
@@ -119,7 +120,7 @@ def front_at(
     ledger: Ledger,
     rng: np.random.Generator,
     policy: Policy | None = None,
-    cost_model: CostModelFit = chosen_cost_model,
+    cost_model: CostModelFit | None = None,
 ) -> Front:
     """The front at a state, with what EI, EIpu, EI-cool and CEI would evaluate next.
 
@@ -136,7 +137,7 @@ def persistence_of(
     ledger: Ledger,
     rng: np.random.Generator,
     policy: Policy | None = None,
-    cost_model: CostModelFit = chosen_cost_model,
+    cost_model: CostModelFit | None = None,
 ) -> Persistence:
     """Where the points of an earlier front are at this state, and which are still on it."""
     models = _models(space, history, ledger, rng, policy, cost_model)
@@ -156,14 +157,16 @@ def beliefs_at(space: Space, history: History, U: Array) -> Beliefs:
 
 def _models(
     space: Space, history: History, ledger: Ledger, rng: np.random.Generator, policy: Policy | None,
-    cost_model: CostModelFit,
+    cost_model: CostModelFit | None,
 ) -> FittedModels:  # fmt: skip
-    """The models of a state, if it knows enough for a front."""
+    """The models of a state, if it knows enough for a front; cost by the policy's own model."""
     known = len(history.complete)
     if known < FEWEST_VALUES:
         raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, got {known}")
     options = policy if isinstance(policy, ModelOptions) else COMPARED["EI"]
     design = design_size(getattr(policy, "initial", None), space)
+    if cost_model is None:
+        cost_model = policy.cost_model_fit if isinstance(policy, CostWeighted) else chosen_cost_model
     models = FittedModels.of(options, space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
     if models.log_cost is None:
         raise NoTrial("pareto: a front needs the cost of at least 1 trial; tell(..., cost=...) gives it")

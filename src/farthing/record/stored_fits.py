@@ -16,7 +16,7 @@ OUR_POLICIES = frozenset(
 )
 LARGEST_LOG = 50.0  # of a scale or a noise: searches end at 20, and exp() of it is far from what a float can hold
 LARGEST = 1e150  # of any other number: its square is finite
-PROCESSES = ("gp", "gp-lv", "gp-selected")  # of a choice between cost models
+PROCESSES = ("gp", "gp-lv", "gp-selected", "gp-flops")  # of a choice between cost models
 TIME_PARAMETERS = 3  # of a kernel over time
 LARGEST_LOG_OF_TIME = 10.0  # searches end within it, and time is divided by its exp()
 

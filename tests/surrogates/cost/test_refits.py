@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from farthing.surrogates.cost.choice import LONE_PROCESS_FROM, PROCESSES_FROM
+from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, PROCESSES_FROM
 from oracles.log_costs import chosen_for, played, wavy
 
 

@@ -15,180 +15,59 @@ picks a process that is far too sure of itself; the average is more accurate tha
 
 which climbs sum_i log sum_m w_m exp(D_im) + t sum_m a_m log w_m. The strength t of the prior fades once there is enough
 data to tell a process that is right from lines that are nearly right. Among lines a follows the evidence, which needs
-fewer observations than leaving one out; processes have fixed shares. Weights below LEAST_WEIGHT are dropped. The
-average has
+fewer observations than leaving one out; processes have fixed shares. Weights below LEAST_WEIGHT are dropped.
 
-    mean = sum w mu,   variance = sum w (s^2 + mu^2) - mean^2,   d variance = sum w (ds^2 + 2 (mu - mean) dmu)
+A model that the user counts (`own`) competes with them, and so does a process on it (`counted`). A user who wants one
+model names it: that one is fitted to all observations, from the first on, and nothing is averaged.
 
-`state` holds all that the next call needs to continue from here.
-
-Processes are fitted again so that their cost grows slowly with the data. From LONE_PROCESS_FROM observations on, the
-average holds one process, the heaviest at the last contest: every prediction pays for each. Contests among all are held
-when the data have grown by 10 %; in between the scores of the others stay as they were. Hyperparameters are searched
-for again when the data have grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have
-doubled. In between a process takes in new observations with the hyperparameters it has.
+`state` holds all that the next call needs to continue from here; `refits` says when processes are fitted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
-from farthing.surrogates import gp
-from farthing.surrogates.cost import log_cost
+from farthing.surrogates.cost.averages import Average, Corrected
+from farthing.surrogates.cost.counted import CountingCostModel, OnCounts, UserCostModel
 from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
-from farthing.surrogates.cost.log_cost import CostModel, CostProcess, LogFeatures, OnLogFeatures
+from farthing.surrogates.cost.log_cost import CostModel, LogFeatures, OnLogFeatures
+from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, ON_COUNTS, Process, Refits
 
-
-@dataclass(frozen=True, eq=False)
-class Average(CostModel):
-    """A weighted mixture of models, represented by its mean and variance."""
-
-    models: tuple[CostModel, ...]
-    weights: Array  # (k,), sum 1
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f)."""
-        means, variances = (np.array(part) for part in zip(*(model.predict(X) for model in self.models), strict=True))
-        mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        parts = zip(*(model.predict_with_gradient(X) for model in self.models), strict=True)
-        means, variances, mean_slopes, variance_slopes = (np.array(part) for part in parts)  # (k, m) and (k, m, f)
-        w, mean = self.weights, self.weights @ means
-        apart = means - mean
-        slope = np.tensordot(w, mean_slopes, 1)
-        spread = np.tensordot(w, variance_slopes + 2.0 * apart[:, :, None] * mean_slopes, 1)  # sum w apart = 0
-        return mean, w @ (variances + apart**2), slope, spread
-
-    def mean_at(self, X: Array) -> Array:
-        return np.asarray(self.weights @ np.array([model.mean_at(X) for model in self.models]))
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        parts = zip(*(model.mean_with_gradient(X) for model in self.models), strict=True)
-        means, slopes = (np.array(part) for part in parts)
-        return self.weights @ means, np.tensordot(self.weights, slopes, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Corrected(CostModel):
-    """A prior mean, and a model of how the observations differ from it."""
-
-    prior: CostModel
-    correction: CostModel
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) at X (m, f): only the correction is uncertain."""
-        mean, variance = self.correction.predict(X)
-        return self.prior.mean_at(X) + mean, variance
-
-    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
-        mean, variance, mean_slope, variance_slope = self.correction.predict_with_gradient(X)
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        return prior + mean, variance, prior_slope + mean_slope, variance_slope
-
-    def mean_at(self, X: Array) -> Array:
-        return self.prior.mean_at(X) + self.correction.mean_at(X)
-
-    def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
-        prior, prior_slope = self.prior.mean_with_gradient(X)
-        mean, slope = self.correction.mean_with_gradient(X)
-        return prior + mean, prior_slope + slope
-
-
-PROCESSES = ("gp", "gp-lv", "gp-selected")
-PROCESSES_FROM = 8  # observations: with fewer, a process is often far too sure of itself
-SELECTED = 3  # parameters of gp-selected
-LONE_PROCESS_FROM = 50  # observations: from here on a process is expensive enough to keep only one
-GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0  # of the data, as described above
-
-
-@dataclass(frozen=True, eq=False)
-class Refits:
-    """Which processes compete, and their fits: from stored hyperparameters, searched for again when that is due."""
-
-    Z: Array
-    b: Array
-    groups: Ints
-    line: LinearCost
-    stored: Mapping[str, Any]
-    refit: bool = True  # whether any search for hyperparameters can be due
-
-    def competing(self) -> tuple[str, ...]:
-        n, leader = len(self.b), self.stored.get("leader")
-        if n < PROCESSES_FROM:
-            return ()
-        if not self.refit:
-            return () if leader is None or self._last(leader) is None else (leader,)
-        if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
-            few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
-            return tuple(name for name in PROCESSES if not (few and name == "gp-selected"))
-        return (leader,)
-
-    def process(self, name: str) -> CostProcess:
-        last, due, selected = self._last(name), self._due(name), self._selected(name)
-        warm = None
-        if last is not None and last["selected"] == selected:
-            warm = gp.Hyperparameters.from_json(last["hyperparameters"])
-            if len(self.b) < COLD_GROWTH * warm.cold_at:
-                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own cold start, which comes earlier
-        trend = self.line if name == "gp-lv" else None
-        return log_cost.process(self.Z, self.b, self.groups, selected=selected, trend=trend, warm=warm, refit=due)
-
-    def state(
-        self, processes: Mapping[str, CostProcess], scores: Mapping[str, float], leader: str | None
-    ) -> dict[str, Any]:
-        """JSON for the next call. Processes that did not compete keep what was stored."""
-        contest = len(processes) > 1
-        return {
-            "n": len(self.b),
-            "leader": leader,
-            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
-            "scores": {**self.stored.get("scores", {}), **scores},
-            "processes": {
-                **self.stored.get("processes", {}),
-                **{name: self._stored_fit(name, process) for name, process in processes.items()},
-            },
-        }
-
-    def _stored_fit(self, name: str, process: CostProcess) -> dict[str, Any]:
-        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
-        warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
-        cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
-        at = n if last is None or self._due(name) else last["at"]
-        hyperparameters = replace(found, cold_at=cold_at).as_json()
-        return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
-
-    def _last(self, name: str) -> dict[str, Any] | None:
-        remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
-        return remembered
-
-    def _due(self, name: str) -> bool:
-        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
-        if not self.refit:
-            return False
-        return last is None or len(self.b) >= growth * last["at"]
-
-    def _selected(self, name: str) -> list[int] | None:
-        """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
-        if name != "gp-selected":
-            return None
-        last = self._last(name)
-        return list(self.line.selected[:SELECTED]) if last is None or self._due(name) else last["selected"]
-
+CostModelName: TypeAlias = Literal[
+    "auto", "gp", "line1", "line2", "line3", "gp-lv", "gp3", "flops", "flops-huber", "gp-flops"
+]
+OWN = "own"  # the candidate that the user counts
+CANDIDATE: Mapping[CostModelName, str] = {
+    "gp": "gp",
+    "line1": "linear-1",
+    "line2": "linear-2",
+    "line3": "linear-3",
+    "gp-lv": "gp-lv",
+    "gp3": "gp-selected",
+    "flops": OWN,
+    "flops-huber": OWN,
+    "gp-flops": ON_COUNTS,
+}  # what each name is among the candidates
+COUNTING = frozenset(name for name, candidate in CANDIDATE.items() if candidate in (OWN, ON_COUNTS))
+COUNTS_NEEDED = "cost_features=, a function that counts what the evaluation of a config does"
 
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and the n from which it falls as 1 / n
-PROCESS_SHARES = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1}  # of the prior, where the lines together have 1
+PROCESS_SHARES = {
+    "gp": 0.25,
+    "gp-lv": 0.5,
+    "gp-selected": 0.1,
+    ON_COUNTS: 0.5,
+}  # of the prior, where the lines together have 1
 OWN_SHARE = 1.0  # of a model that counts what the program does: as much as all lines together
 LEAST_SHARE = 0.02  # of each line, however small its evidence
 LEAST_WEIGHT = 0.05  # a model below it changes the average little and costs as much to predict
+FEWEST_OF_PROCESS = 2  # observations, where a process is wanted alone
 STACKING_STEPS = 20  # of the fixed point, whose first steps go most of the way
 TITLES = {
     "linear": "a line in all parameters",
@@ -199,14 +78,9 @@ TITLES = {
     "gp": "a Gaussian process",
     "gp-lv": "a Gaussian process on a line",
     "gp-selected": "a Gaussian process in 3 parameters",
-    "own": "the given cost features",
+    OWN: "the given cost features",
+    ON_COUNTS: "a Gaussian process on the given cost features",
 }
-
-
-class UserCostModel(CostModel, Protocol):
-    """A further candidate, a model of the whole log cost at X itself: the features that the user counts."""
-
-    def log_densities(self) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,38 +107,70 @@ def choose(
     intercept_strength: float = 0.0,
     own: UserCostModel | None = None,
     refit: bool = True,
+    model: CostModelName = "auto",
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
 
     With a `prior` the candidates are models of its residuals, a constant among them: if the prior has the right shape,
     there is nothing else to learn. Its own intercept counts as `intercept_strength` observations. `own` is a candidate
-    of the user that competes with them. With `refit=False` no hyperparameters are searched for: of the processes only
-    the one of the last choice is there, as it was stored.
+    of the user that competes with them, a model of the whole cost. With `refit=False` no hyperparameters are searched
+    for: of the processes only the one of the last choice is there, as it was stored. A `model` by name stands alone.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
     >>> chosen.name, chosen.significant[0]
     ('linear-1', 1)
+    >>> choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3), model="gp").reason
+    'log cost by a Gaussian process'
     """
+    counts = own if isinstance(own, CountingCostModel) else None
+    if model in COUNTING and counts is None:
+        raise InvalidArgument(f"cost_model: {model!r} needs {COUNTS_NEEDED}")
     features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
         b = b - prior.mean_at(X)
-    lines = _lines(Z, b, owners, SIZES if prior is None else (0, *SIZES), intercept_strength)
-    fits = Refits(Z, b, owners, lines["linear"], stored or {}, refit)
+    sizes = SIZES if prior is None or model != "auto" else (0, *SIZES)
+    lines = _lines(Z, b, owners, sizes, intercept_strength)
+    fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, counts)
+    if model == "auto":
+        weights, processes, state = _contest(lines, fits, own)
+    else:
+        weights, processes, state = _alone(CANDIDATE[model], lines, fits)
+    return Chosen(
+        model=_average({**lines, **processes}, weights, features, prior, own), name=next(iter(weights)),
+        weights=weights, scores=state["scores"], significant=lines["linear"].selected, reason=_reason(weights),
+        state={**state, "weights": weights},
+    )  # fmt: skip
+
+
+Weights = dict[str, float]  # of those in the average, heaviest first
+Processes = dict[str, Process]
+
+
+def _contest(
+    lines: Mapping[str, LinearCost], fits: Refits, own: UserCostModel | None
+) -> tuple[Weights, Processes, dict[str, Any]]:
+    """All candidates by weight, the processes among them, and the state."""
     processes = {name: fits.process(name) for name in fits.competing()}
     weights, scores = _weighed(lines, processes, own)
     leader = max(processes, key=lambda name: weights[name], default=None)
     state = fits.state(processes, scores, leader)
-    if leader is not None and len(b) >= LONE_PROCESS_FROM and len(processes) > 1:
+    if leader is not None and len(fits.b) >= LONE_PROCESS_FROM and len(processes) > 1:
         processes = {leader: processes[leader]}
         weights = _weighed(lines, processes, own)[0]
-    kept = _kept(weights)
-    return Chosen(
-        model=_average({**lines, **processes}, kept, features, prior, own), name=next(iter(kept)), weights=kept,
-        scores=state["scores"], significant=lines["linear"].selected, reason=_reason(kept),
-        state={**state, "weights": kept},
-    )  # fmt: skip
+    return _kept(weights), processes, state
+
+
+def _alone(name: str, lines: Mapping[str, LinearCost], fits: Refits) -> tuple[Weights, Processes, dict[str, Any]]:
+    """One candidate. A line in more parameters than there are is the one in all. One observation has no spread that a
+    process could learn, and would be believed everywhere: it is a line's, or the counts'."""
+    if name == OWN or (name == ON_COUNTS and len(fits.b) < FEWEST_OF_PROCESS):
+        return {OWN: 1.0}, {}, fits.state({}, {}, None)
+    if name.startswith("linear") or len(fits.b) < FEWEST_OF_PROCESS:
+        return {name if name in lines else "linear": 1.0}, {}, fits.state({}, {}, None)
+    processes = {name: fits.process(name)}
+    return {name: 1.0}, processes, fits.state(processes, {}, name)
 
 
 def _average(
@@ -272,15 +178,26 @@ def _average(
     own: UserCostModel | None,
 ) -> CostModel:  # fmt: skip
     """One model of X: the average of those of Z on top of the prior, and of that with the user's own model."""
-    inner = {name: weight for name, weight in kept.items() if name != "own"}
+    inner = {name: weight for name, weight in kept.items() if name not in (OWN, ON_COUNTS)}
     share = sum(inner.values())
     if own is not None and not inner:
-        return own
-    average = Average(tuple(models[name] for name in inner), np.array(list(inner.values())) / share)
+        return _counted(own, models, kept)
+    averaged = tuple(models[name] for name in inner)
+    average = averaged[0] if len(averaged) == 1 else Average(averaged, np.array(list(inner.values())) / share)
     found: CostModel = OnLogFeatures(average, features)
     if prior is not None:
         found = Corrected(prior, found)
-    return found if own is None or len(inner) == len(kept) else Average((found, own), np.array([share, kept["own"]]))
+    if own is None or len(inner) == len(kept):
+        return found
+    return Average((found, _counted(own, models, kept)), np.array([share, sum(kept.values()) - share]))
+
+
+def _counted(own: UserCostModel, models: Mapping[str, CostModel], kept: Mapping[str, float]) -> CostModel:
+    """The user's own model, a process on it, or the average of the two."""
+    alone, process = kept.get(OWN, 0.0), models.get(ON_COUNTS)
+    if ON_COUNTS not in kept or not isinstance(process, OnCounts):
+        return own
+    return replace(process, share=kept[ON_COUNTS] / (kept[ON_COUNTS] + alone))
 
 
 def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], intercept_strength: float) -> dict[str, LinearCost]:
@@ -305,13 +222,13 @@ def stacked(D: Array, prior: Array) -> Array:
 
 
 def _weighed(
-    lines: Mapping[str, LinearCost], processes: Mapping[str, CostProcess], own: UserCostModel | None
+    lines: Mapping[str, LinearCost], processes: Mapping[str, Process], own: UserCostModel | None
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Weight and score of each candidate."""
-    candidates: dict[str, LinearCost | CostProcess | UserCostModel] = {**lines, **processes}
+    candidates: dict[str, LinearCost | Process | UserCostModel] = {**lines, **processes}
     parts = [PROCESS_SHARES[name] for name in processes]
     if own is not None:
-        candidates, parts = {**candidates, "own": own}, [*parts, OWN_SHARE]
+        candidates, parts = {**candidates, OWN: own}, [*parts, OWN_SHARE]
     D = np.column_stack([model.log_densities() for model in candidates.values()])
     w = stacked(D, _prior(lines, parts))
     return dict(zip(candidates, w.tolist(), strict=True)), dict(zip(candidates, D.sum(axis=0).tolist(), strict=True))

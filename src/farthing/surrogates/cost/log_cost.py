@@ -167,19 +167,40 @@ class CostProcess(CostModel):
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Residual (n,) of each observation and variance (n,) of its prediction, given all the others."""
-        residuals, variance = self.process.leave_one_out()
-        if self.trend is None:
-            return residuals, variance
-        deleted, u = self.trend.deleted
-        P, v = self.trend.basis, self.trend.v
-        solved = backward(self.process.L, forward(self.process.L, P))
-        moved = v * np.einsum("ij,ij->i", P, solved) * deleted
-        return residuals + moved / self.process.precision, variance + self.trend.noise * u
+        return self.process.leave_one_out() if self.trend is None else left_out(self.process, self.trend)
 
     def log_densities(self) -> Array:
         """log density (n,) of each observation given all the others."""
-        residuals, variance = self.leave_one_out()
-        return np.asarray(-0.5 * (residuals**2 / variance + np.log(2.0 * np.pi * variance)))
+        return log_normal(*self.leave_one_out())
+
+
+class Trend(Protocol):
+    """What leaving one out has to know of a linear smoother at fixed weights v: e_i = sum_j (delta_ij - h_ij) b_j with
+    h_ij = p_i . p_j v_j. The prices of counts are one after a first-order expansion."""
+
+    @property
+    def basis(self) -> Array: ...  # (n, q) rows p_i
+    @property
+    def v(self) -> Array: ...  # (n,)
+    @property
+    def noise(self) -> float: ...
+    @property
+    def deleted(self) -> tuple[Array, Array]: ...  # e_i / (1 - h_i) and u_i / (1 - h_i), both (n,)
+
+
+def left_out(process: gp.GP, trend: Trend) -> tuple[Array, Array]:
+    """Residual (n,) and variance (n,) of each observation given the others, from a process on a trend's residuals."""
+    residuals, variance = process.leave_one_out()
+    deleted, u = trend.deleted
+    P, v = trend.basis, trend.v
+    solved = backward(process.L, forward(process.L, P))
+    moved = v * np.einsum("ij,ij->i", P, solved) * deleted
+    return residuals + moved / process.precision, variance + trend.noise * u
+
+
+def log_normal(residuals: Array, variance: Array) -> Array:
+    """log density (n,) of normal residuals."""
+    return np.asarray(-0.5 * (residuals**2 / variance + np.log(2.0 * np.pi * variance)))
 
 
 def process(
