@@ -26,8 +26,8 @@ class ModelOptions(Published):
             the units of the objective
     end     "planned": in the second half of a budget only what the rest of it can pay for is proposed; "ignored": the
             end comes unforeseen
-    target  the value that EI has to beat. "mean": the least posterior mean at the evaluated points, since with noise the
-            least value may be luck; "least": the least value seen, f_min of the papers
+    target  the value that EI has to beat. "mean": the least posterior mean at the evaluated points, because with noise
+            the least value may be luck; "least": the least value seen, f_min of the papers
     """
 
     PAPER: ClassVar[Mapping[str, Any]] = {"values": "plain", "end": "ignored", "target": "least"}
