@@ -67,7 +67,7 @@ METHODS = (
     own("bapi-last", "ablation", '`BAPI(points="last")`', name="bapi", points="last"),
     own("bapi-plain", "ablation", "`BAPI(monotone=False)`", name="bapi", monotone=False),
     own("bopt"),
-    own("ei"),
+    own("ei", "own", "`ei`", name="ei", end="ignored"),  # blind to cost, also at the end of the budget
     own("eipu"),
     Method("random", "random search", "peer", "blackbox", "bapi.peers.optuna_peer"),
     Method("hyperband", "Hyperband", "peer", "bohb", "bapi.peers.bohb_peer"),

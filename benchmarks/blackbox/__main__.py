@@ -2,12 +2,13 @@
 
     python -m benchmarks.blackbox                    10 seeds; writes docs/blackbox.md, .svg and docs/data/blackbox.json
     QUICK=1 python -m benchmarks.blackbox            3 tables, 2 seeds, the quick methods; prints only
-    python -m benchmarks.blackbox --methods tpe ei cei:tradeoff=0.8 --tables choosing --seeds 3      prints only
-    python -m benchmarks.blackbox --batches          batches of 1 to 16; writes docs/blackbox-batches.md and its data
+    python -m benchmarks.blackbox --methods tpe ei carbo-paper cei:tradeoff=0.8 --seeds 3      prints only
+    python -m benchmarks.blackbox --page             writes the page again, from its data
+    python -m benchmarks.blackbox --batches          batches of 1, 4 and 16; writes docs/blackbox-batches.md and data
 
-The budget is 40 times the mean cost of the table's configurations (160 for batches). With the same seed every method
-starts from the same 5 configurations, uniform over the grid. Two runs at a time, one thread each; finished runs are
-kept, so that an interrupted benchmark continues.
+The budget is 40 times the mean cost of the table's configurations (80 for batches). With the same seed every method
+starts from the same 5 configurations, uniform over the grid. Two runs at a time unless `--workers` says otherwise, one
+thread each; finished runs are kept, so that an interrupted benchmark continues.
 """
 
 from __future__ import annotations
@@ -16,21 +17,28 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.blackbox.batches import batches
+from benchmarks.blackbox.kept_page import kept_findings
 from benchmarks.blackbox.page import MEANS, MOST, data, document, per_table, sections
 from benchmarks.blackbox.regret import Findings
-from benchmarks.blackbox.runs import METHODS, OWN_METHODS, known, measure, method_of, planned
+from benchmarks.blackbox.runs import BATCH_METHODS, METHODS, known, measure, method_of, planned
 from benchmarks.common.command import parser
-from benchmarks.common.documents import machine, write
+from benchmarks.common.documents import kept_data, machine, write, write_page
 from benchmarks.common.environments import DOCS, quick, run_module
 from benchmarks.common.tables import CHOOSING, HELD_OUT, TABLES
 
 SEEDS = 10
 WORKERS = 2
-BATCH_POLICY, BATCH_SEEDS = "carbo", 1  # a run with four times the budget takes minutes
+BATCH_SEEDS = 5
 QUICK_TABLES = ("mlp_car", "mlp_vehicle", "fcnet_protein_structure")
 QUICK_METHODS = ("random", "tpe", "gpsampler", "ei", "cei", "carbo")
 QUICK_MOST = 150
 GROUPS = {"all": TABLES, "choosing": CHOOSING, "held_out": HELD_OUT}
+
+
+def page_again() -> None:
+    """The page, from the data that it was made with."""
+    kept = kept_data("blackbox")
+    write_page("blackbox", document(kept_findings(kept, MOST), kept["machine"], []), kept)
 
 
 def blackbox(arguments: argparse.Namespace) -> None:
@@ -56,19 +64,22 @@ def _tables(names: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    options = parser(__doc__)
-    options.add_argument("--batches", action="store_true", help="batch sizes of Farthing's own policies instead")
+    options = parser(__doc__, has_page=True)
+    options.add_argument("--batches", action="store_true", help="batch sizes of some of Farthing's policies instead")
     options.add_argument("--methods", nargs="+", type=method_of, help="peers, policies, policies with options")
     options.add_argument("--tables", nargs="+", help="names, or: all, choosing, held_out")
     options.add_argument("--seeds", type=int)
     options.add_argument("--workers", type=int, default=WORKERS)
     options.add_argument("--most", type=int, help=f"evaluations of one run of Farthing ({MOST})")
     arguments = options.parse_args()
+    if arguments.page:
+        page_again()
+        return
     selected = (arguments.methods, arguments.tables, arguments.seeds, arguments.most)
     arguments.whole = not quick() and all(option is None for option in selected)
-    usual = [method for method in OWN_METHODS if method.policy == BATCH_POLICY] if arguments.batches else METHODS
-    if quick() and not arguments.batches:
-        usual = [method for method in usual if method.name in QUICK_METHODS]
+    usual = BATCH_METHODS if arguments.batches else METHODS
+    if quick():
+        usual = tuple(method for method in usual if method.policy in QUICK_METHODS)
     arguments.methods = arguments.methods or list(usual)
     arguments.tables = _tables(arguments.tables or (QUICK_TABLES if quick() else TABLES))
     arguments.seeds = arguments.seeds or (2 if quick() else BATCH_SEEDS if arguments.batches else SEEDS)

@@ -1,30 +1,28 @@
-"""What the runs of the black-box benchmark say: regret, rank, cost saving, with intervals.
+"""What the runs of the black-box benchmark say: regret and rank, with intervals.
 
 r         normalised regret, (best - optimum) / (median - optimum) of the table: 0 is the table's optimum, 1 its median
 share     of the budget, from 0 to 1
 
 Regret counts as at most 1, and as 1 before the first evaluation has ended: without anything better one can take a
 configuration blindly. (Losses of FCNet reach a million times the median, and would be all that a mean speaks of.)
-Ranks and cost savings compare values as they are.
+Ranks and cost savings (`savings.py`) compare values as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmarks.blackbox.runs import INITIAL, Method, Result, Run
+from benchmarks.blackbox.runs import Method, Result, Run
 from benchmarks.common.statistics import Interval, interval, resampled
 from benchmarks.common.tables import table_of
 
 Array = NDArray[np.float64]
 
 RESAMPLES = 5_000
-NEVER = np.inf
 
 
 class Findings:
@@ -59,8 +57,7 @@ class Findings:
 
     def had_a_choice(self, share: float) -> Array:  # (tables, seeds), true where
         """Which runs had ended the first configurations, the same for all methods, at that share of the budget."""
-        firsts = [result.spent[INITIAL - 1 : INITIAL] for result in self.results(self.methods[0])]
-        ended = [len(spent) > 0 and spent[0] < share for spent in firsts]
+        ended = [result.chosen_from < share for result in self.results(self.methods[0])]
         return np.array(ended).reshape(len(self.tables), self.seeds)
 
     def mean_regret(self, method: Method, share: float, batch: int = 1) -> float:
@@ -107,55 +104,3 @@ def mean_interval(cells: Array) -> Interval:
 def ratio(above: Array, below: Array) -> Interval:
     """One mean regret over another, with the paired bootstrap interval."""
     return interval(above.mean() / below.mean(), resampled_means(above) / resampled_means(below))
-
-
-# -- cost saving -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Saving:
-    """How much less of the budget a method needs than a peer to reach the peer's final value, in three readings.
-
-    of_budget   share at which the peer first had its final value, less the share at which the method had one as good;
-                median over tables and seeds
-    of_need     the same, relative to what the peer needed
-    of_curve    with the median curves over seeds: the part of the budget that is left when the method's curve reaches
-                the end of the peer's (the other way round and negative when it never does); median over tables
-    reached     how often the method has a value as good within the budget; where it has not, its need counts as all
-    """
-
-    of_budget: float
-    of_need: float
-    of_curve: float
-    reached: float
-
-
-def first_at(result: Result, value: float) -> float:
-    """The share of the budget at which a run first had a value as good."""
-    good = np.flatnonzero(np.array(result.best) <= value)
-    return result.spent[good[0]] if len(good) else NEVER
-
-
-def saving(found: Findings, method: Method, peer: Method) -> Saving:
-    """Over all tables and seeds of the findings."""
-    needs = []
-    for ours, theirs in zip(found.results(method), found.results(peer), strict=True):
-        if theirs.best:  # else the first configuration, the same for both, took the whole budget
-            needs.append((first_at(ours, theirs.best[-1]), first_at(theirs, theirs.best[-1])))
-    ours_need, theirs_need = np.array(needs).T
-    counted = np.minimum(ours_need, 1.0)
-    curves = [_curve_saving(found.on([table]), method, peer) for table in found.tables]
-    return Saving(
-        float(np.median(theirs_need - counted)),
-        float(np.median(1.0 - counted / theirs_need)),
-        float(np.median(curves)),
-        float(np.mean(ours_need < NEVER)),
-    )
-
-
-def _curve_saving(found: Findings, method: Method, peer: Method) -> float:
-    shares = np.linspace(0.005, 1.0, 200)
-    ours, theirs = (np.array([np.median(found.best(m, share)) for share in shares]) for m in (method, peer))
-    if ours[-1] <= theirs[-1]:
-        return float(1.0 - shares[np.argmax(ours <= theirs[-1])])
-    return float(shares[np.argmax(theirs <= ours[-1])] - 1.0)

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common.fingerprints import fingerprint
 from benchmarks.common.kept_runs import Files, Runner
 from benchmarks.common.tables import TABLES, table_of, tables_folder
-from farthing.policies import BY_NAME
+from farthing.policies import policy_names
 
 INITIAL = 5
 LIMIT_SECONDS = 7_200.0  # of one run
@@ -46,6 +46,11 @@ class Method:
     def policy(self) -> str:
         return self.name.partition(":")[0]
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether it ignores cost to the very end of the budget."""
+        return self.policy == "ei" and ("end", "ignored") in self.options
+
 
 def _peer(name: str, title: str, library: str) -> Method:
     return Method(name, title, "blackbox", f"blackbox.peers.{library}_peer")
@@ -72,7 +77,9 @@ PEER_METHODS = (
     _peer("gpsampler", "Optuna GPSampler", "optuna"),
     _peer("smac", "SMAC3", "smac"),
 )
-OWN_METHODS = tuple(farthing_method(name) for name in ("ei", "eipu", "ei_cool", "cei", "carbo"))
+BLIND = farthing_method("ei:end=ignored")  # by default, `ei` takes into account what the end of a budget can pay for
+OWN_METHODS = (BLIND, *(farthing_method(name) for name in ("eipu", "ei_cool", "cei", "carbo")))
+BATCH_METHODS = tuple(method for method in OWN_METHODS if method.policy in ("ei", "eipu", "carbo"))
 METHODS = (*PEER_METHODS, *OWN_METHODS)
 
 
@@ -83,10 +90,11 @@ def method_of(text: str) -> Method:
 
 def known(methods: Sequence[Method]) -> list[Method]:
     """The methods that exist; the others are named on the screen."""
+    names = policy_names()
     for method in methods:
-        if method.is_farthing and method.policy not in BY_NAME:
+        if method.is_farthing and method.policy not in names:
             print(f"missing: Farthing has no policy {method.policy!r} yet", flush=True)
-    return [method for method in methods if not method.is_farthing or method.policy in BY_NAME]
+    return [method for method in methods if not method.is_farthing or method.policy in names]
 
 
 @cache
@@ -146,6 +154,7 @@ class Result:
     evaluations: int
     seconds: float  # the method's own
     share: float  # of the budget that was used
+    chosen_from: float  # the share after which the method chooses: the first configurations have ended by then
     versions: tuple[tuple[str, str], ...]
 
     @classmethod
@@ -154,8 +163,9 @@ class Result:
         spent = [s / run.budget for s, _ in finished]
         best = np.minimum.accumulate([v for _, v in finished]).tolist()
         share = answer["spent"][-1] / run.budget
+        chosen_from = spent[INITIAL - 1] if len(spent) >= INITIAL else np.inf
         own = tuple(answer["versions"].items())
-        return cls(tuple(spent), tuple(best), len(answer["values"]), sum(answer["seconds"]), share, own)
+        return cls(tuple(spent), tuple(best), len(answer["values"]), sum(answer["seconds"]), share, chosen_from, own)
 
     def best_at(self, share: float) -> float:
         """The least value found with a share of the budget, infinite before the first evaluation has ended."""

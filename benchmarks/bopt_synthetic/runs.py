@@ -48,7 +48,9 @@ def _bopt(surrogate: str, is_default: bool) -> Method:
     return Method(name, title, kind, "farthing", "bopt_synthetic.peers.farthing_peer", 2, policy)
 
 
-EI = Method("ei", "`ei`", "rival", "farthing", "bopt_synthetic.peers.farthing_peer", 1, (("name", "ei"),))
+EI = Method(
+    "ei", "`ei`", "rival", "farthing", "bopt_synthetic.peers.farthing_peer", 1, (("name", "ei"), ("end", "ignored"))
+)
 EQIE = Method(
     "eqie", "EQIE", "rival", "farthing", "bopt_synthetic.peers.farthing_peer", 2,
     (("name", "eqie"), *policies.EQIE.PAPER.items()),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from farthing.run_context import Run, current_run
     from farthing.space import Choice, Integer, Ordered, Real, Space
     from farthing.study import Study
+    from farthing.study_view import value_cost_front
     from farthing.surrogates.cost import flops
     from farthing.trial import Curve, Decision, EndedBy, Proposal, Status, Trial
     from farthing.tuning import tune
@@ -27,13 +28,14 @@ __version__ = "0.1.0"
 __all__ = [
     "Budget", "Choice", "CostPrior", "Curve", "Decision", "EndedBy", "FarthingSearchCV", "Front", "Integer", "Ledger",
     "Ordered", "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops",
-    "policies", "tune",
+    "policies", "tune", "value_cost_front",
 ]  # fmt: skip
 
 _HOMES = {
     "Front": "acquisitions.pareto", "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
     "FarthingSearchCV": "adapters.sklearn.search",
     "errors": "errors", "policies": "policies", "Study": "study", "tune": "tuning",
+    "value_cost_front": "study_view",
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
     **dict.fromkeys(["Run", "current_run"], "run_context"),
     **dict.fromkeys(["Choice", "Integer", "Ordered", "Real", "Space"], "space"),

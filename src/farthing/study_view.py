@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from farthing import checks
-from farthing.acquisitions.pareto import Front
+from farthing.acquisitions.ei_change import EIChange
+from farthing.acquisitions.pareto import Front, ImpliedAlpha, Persistence
 from farthing.budget import Ledger
+from farthing.direction import Direction
 from farthing.errors import InvalidArgument, StudyEnded
 from farthing.history import History
 from farthing.history.cost_knowledge import Task
 from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted
 from farthing.policies import Policy, policy_from_json, recommend
-from farthing.policies.pareto import front_of
+from farthing.policies.pareto import ei_change_between, front_of, implied_alphas, persistence_between
+from farthing.policies.value_cost import ValueAtCost, bought, not_dominated, shown
 from farthing.record.reader import read_study
+from farthing.record.settings import checked_config
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.session import Session, once_more
 from farthing.space import Space
-from farthing.trial import Proposal, Status, Trial
+from farthing.trial import Config, Proposal, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,6 +141,61 @@ class StudyView:
         """
         return front_of(self._session.record, trial, self.policy)
 
+    def persistence(self, before: int, now: int | None = None) -> Persistence:
+        """What has become of the front that was there when trial `before` was asked for: where its points are now, or
+        were when trial `now` was asked for, and which are still not dominated (CEI, Figure 7).
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
+        >>> 0.0 <= study.persistence(before=4).share <= 1.0
+        True
+        """
+        return persistence_between(self._session.record, before, now, self.policy)
+
+    def implied_alphas(self, trials: Iterable[int] | None = None) -> list[ImpliedAlpha]:
+        """For each trial, the alphas whose EI / cost^alpha leads to the pick of CEI when it was asked for; by default
+        for all after the initial design. Their mean over several studies is CEI's Figure 5.
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
+        >>> [implied.trial for implied in study.implied_alphas()]
+        [4, 5]
+        """
+        return implied_alphas(self._session.record, trials, self.policy)
+
+    def ei_change(
+        self, before: int, now: int | None = None, configs: Sequence[Config] | None = None
+    ) -> EIChange:  # fmt: skip
+        """How expected improvement has changed since trial `before` was asked for, until now or until trial `now` was,
+        and how much of that is due to the value to beat and to the model (CEI, appendix B).
+
+        It is in the units of the objective, at these configurations or at the points of the earlier front.
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
+        >>> change = study.ei_change(before=4, configs=[{"x": 0.9}])
+        >>> bool(abs(change.total - change.by_target - change.by_model) < 1e-12)
+        True
+        """
+        U = None if configs is None else self.space.encode_many(self._checked("configs", configs))
+        return ei_change_between(self._session.record, before, now, U, self.policy)
+
+    def _checked(self, name: str, configs: Sequence[Config]) -> list[Config]:
+        if isinstance(configs, str | Mapping) or not isinstance(configs, Iterable):
+            checks.refuse(name, "a list of configs", configs)
+        return [checked_config(name, self.space, config) for config in configs]
+
+    def value_cost_front(self) -> list[ValueAtCost]:
+        """After which total cost of its trials there was which best value: one point for each improvement.
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
+        >>> study.value_cost_front()[-1].value == study.best.value
+        True
+        """
+        record = self._session.record
+        return shown(not_dominated(bought(record.history.trials)), record.direction)
+
     @property
     def storage(self) -> str | None:
         """The study's file, None when it lives in memory."""
@@ -182,6 +242,34 @@ class StudyView:
             f"<{type(self).__name__} {self.policy.name}: {counted(len(self._history.trials), 'trial')}, best {value}, "
             f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
         )
+
+
+def value_cost_front(studies: Mapping[str, StudyView], *, whole: bool = False) -> list[ValueAtCost]:
+    """Which of several studies, by name, nobody beats in both their best value and their total cost, by increasing cost
+    (the bi-optimisation problem of CEI). With `whole`, all that each of them had bought on its way counts, not only
+    what it has now.
+
+    >>> import farthing as ft
+    >>> def searched(*sizes):
+    ...     study = ft.Study(ft.Space(size=ft.Integer(1, 50)), "9 evaluations", start=[{"size": n} for n in sizes])
+    ...     for proposal in study.ask(len(sizes)):
+    ...         _ = study.tell(proposal, value=abs(proposal.config["size"] - 30), cost=proposal.config["size"])
+    ...     return study
+    >>> studies = {"cheap": searched(10, 20), "good": searched(20, 30), "neither": searched(40, 50)}
+    >>> [(point.study, point.cost, point.value) for point in value_cost_front(studies)]
+    [('cheap', 30.0, 10.0), ('good', 50.0, 0.0)]
+    """
+    if not isinstance(studies, Mapping):
+        checks.refuse("studies", "studies by name", studies)
+    held = [checks.instance("studies", study, StudyView, of="studies by name") for study in studies.values()]
+    if len({study.maximize for study in held}) > 1:
+        raise InvalidArgument("studies: expected studies that all minimise or all maximise, got both")
+    points = [
+        replace(point, study=name)
+        for name, study in zip(studies, held, strict=True)
+        for point in bought(study._history.trials)[0 if checks.switch("whole", whole) else -1 :]
+    ]
+    return shown(not_dominated(points), Direction(any(study.maximize for study in held)))
 
 
 class OpenedStudy(StudyView):

@@ -2,12 +2,14 @@
 
     python -m benchmarks.blackbox.peers.farthing_peer FOLDER < tasks.jsonl
 
-A task names the policy and its options; without options they are the defaults.
+A task names the policy, or its paper's form, and options; what it leaves out is as the name has it now.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
+from typing import Any
 
 import farthing
 from benchmarks.blackbox.peers.task import Task, serve
@@ -24,6 +26,13 @@ def translated(parameter: Parameter) -> farthing.Ordered | farthing.Choice:
     return farthing.Choice(parameter.values)
 
 
+def policy_of(described: dict[str, Any]) -> farthing.policies.Policy:
+    """A policy by its name and options: `{"name": "carbo-paper", "alpha": 0.0}`."""
+    options = {option: given for option, given in described.items() if option != "name"}
+    policy: Any = farthing.policies.policy_of(described["name"])
+    return replace(policy, **options)  # type: ignore[no-any-return]
+
+
 class Farthing:
     """`study.ask(n)` and `study.tell` with a budget of cost."""
 
@@ -32,7 +41,7 @@ class Farthing:
         self._study = farthing.Study(
             farthing.Space({parameter.name: translated(parameter) for parameter in table.parameters}),
             farthing.Budget(cost=task["budget"]),
-            policy=farthing.policies.policy_from_json(task["policy"]),
+            policy=policy_of(task["policy"]),
             seed=task["seed"],
             start=[self._config(levels) for levels in task["start"]],
         )

@@ -5,7 +5,8 @@ Symbols: c log cost, e log EI, (m,) each; U (m, p) unit coordinates.
     EI / cost^alpha (CEI, Eq. 1):   e - alpha c, so its maximiser is a vertex of the front's upper concave hull
                                     and alpha lies between the slopes of the hull's edges to the right and the left
 A point of the front below its concave hull does not maximise EI / cost^alpha for any alpha, but contextual EI can reach
-it (CEI, section 4 and Figure 5, right).
+it (CEI, section 4 and Figure 5, right). The alpha at which it is short of the maximum by least is the slope of the edge
+above it.
 """
 
 from __future__ import annotations
@@ -75,6 +76,20 @@ class Front:
 
 
 @dataclass(frozen=True)
+class ImpliedAlpha:
+    """The alphas that lead to what contextual EI picked when a trial was asked for (CEI, Figure 5, right).
+
+    `interval` is None where none does, because the pick is below the concave hull. `alpha` is one number for a mean
+    over trials or studies, which the paper does not define: the middle of the interval, its lower end where it has no
+    upper one, and without an interval the alpha that comes nearest.
+    """
+
+    trial: int
+    interval: tuple[float, float] | None
+    alpha: float
+
+
+@dataclass(frozen=True)
 class Landscape:
     """Improvement and cost over a domain, given the evaluations so far."""
 
@@ -90,9 +105,11 @@ class Landscape:
 
 @dataclass(frozen=True)
 class Persistence:
-    """Where the points of an earlier front are now (CEI, Figure 7)."""
+    """An earlier front, the one of now, and where the points of the earlier one are now (CEI, Figure 7)."""
 
-    log_cost: Array  # (m,)
+    before: Front  # of m points
+    now: Front
+    log_cost: Array  # (m,) of the points of `before`, by the models of now
     log_ei: Array  # (m,)
     kept: Mask  # (m,), still not dominated
 
@@ -136,6 +153,37 @@ def alpha_interval(
     return (low, high) if low <= high and low < np.inf else None
 
 
+def nearest_alpha(log_cost: Array, log_ei: Array, index: int) -> float:
+    """The alpha of at least 0 at which e - alpha c of a point is short of the maximum by least.
+
+    It is the slope of the hull's edge above the point: of all lines from a cheaper to a more expensive point the one
+    that is highest there.
+
+    >>> c, e = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 3.0, 3.5, 5.5])
+    >>> round(nearest_alpha(c, e, 2), 6)
+    0.833333
+    """
+    run, rise = log_cost - log_cost[index], log_ei - log_ei[index]
+    left, right = run < 0.0, run > 0.0
+    if not left.any():  # nothing is cheaper: the larger alpha, the nearer
+        return max(float(np.max(rise[right] / run[right], initial=0.0)), 0.0)
+    if not right.any():  # nothing is more expensive
+        return 0.0
+    width = run[right] - run[left][:, None]  # (cheaper, more expensive)
+    height = (rise[left][:, None] * run[right] - rise[right] * run[left][:, None]) / width
+    i, j = np.unravel_index(int(np.argmax(height)), height.shape)
+    return max(float((rise[right][j] - rise[left][i]) / width[i, j]), 0.0)
+
+
+def implied_alpha(trial: int, front: Front, pick: Pick) -> ImpliedAlpha:
+    """The alphas that lead to a pick at a front, and the one number for them."""
+    if front.alphas is not None:
+        low, high = front.alphas
+        return ImpliedAlpha(trial, front.alphas, 0.5 * (low + high) if high < np.inf else low)
+    c, e = np.append(front.log_cost, pick.log_cost), np.append(front.log_ei, pick.log_ei)
+    return ImpliedAlpha(trial, None, nearest_alpha(c, e, len(c) - 1))
+
+
 def candidates(landscape: Landscape, search: Search) -> Array:
     """Points (m, p) to find the front among.
 
@@ -170,7 +218,8 @@ def persistence(before: Front, now: Front, landscape: Landscape) -> Persistence:
     log_cost, log_ei = landscape.at(before.U)
     c, e = np.concatenate([log_cost, now.log_cost]), np.concatenate([log_ei, now.log_ei])
     best = _distinct(c, e)
-    return Persistence(log_cost, log_ei, _shortfall(c[best], e[best], log_cost, log_ei) <= ROUNDING)
+    kept = _shortfall(c[best], e[best], log_cost, log_ei) <= ROUNDING
+    return Persistence(before, now, log_cost, log_ei, kept)
 
 
 def _distinct(log_cost: Array, log_ei: Array) -> NDArray[np.intp]:

@@ -170,9 +170,17 @@ def _write(file: str | None, text: str) -> None:
 @click.option(
     "--points", type=click.IntRange(2), default=12, show_default=True, help="Number of points of the front to show."
 )
+@click.option(
+    "--persistence",
+    "before",
+    metavar="TRIAL",
+    type=click.IntRange(0),
+    help="What became of the front that was there before this trial was proposed.",
+)
+@click.option("--alphas", is_flag=True, help="For each trial, the alphas that lead to the pick of CEI.")
 @JSON
 @DEBUG
-def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
+def pareto(study: str, trial: int | None, points: int, before: int | None, alphas: bool, as_json: bool) -> None:
     """Show the trade-off between expected improvement and cost.
 
     These are the configurations for which, by the models of the study, no other one promises more improvement for less
@@ -181,16 +189,32 @@ def pareto(study: str, trial: int | None, points: int, as_json: bool) -> None:
     \b
     farthing pareto s.db
     farthing pareto s.db --trial 7
+    farthing pareto s.db --persistence 7
+    farthing pareto s.db --alphas
     """
     from farthing.cli import formatting
-    from farthing.cli.pareto import front_json, front_text
 
+    if alphas and (before is not None or trial is not None):
+        raise InvalidArgument("--alphas is of all trials: it goes with neither --trial nor --persistence")
     stored = _read(study)
     _warn_of_what_is_missing(stored)
+    found = _tradeoff(stored, trial, points, before, alphas, as_json)
+    show(json_for(sys.stdout, formatting.as_json(found)) if as_json else found)
+
+
+def _tradeoff(
+    stored: StudyFile, trial: int | None, points: int, before: int | None, alphas: bool, as_json: bool
+) -> Any:  # fmt: skip
+    """What `pareto` shows: text, or what becomes JSON."""
+    from farthing.cli import pareto as shown
+
+    if alphas:
+        return shown.alphas_json(stored) if as_json else shown.alphas_text(stored)
+    if before is None:
+        return shown.front_json(stored, trial) if as_json else shown.front_text(stored, trial, points)
     if as_json:
-        show(json_for(sys.stdout, formatting.as_json(front_json(stored, trial))))
-    else:
-        show(front_text(stored, trial, points))
+        return shown.persistence_json(stored, before, trial)
+    return shown.persistence_text(stored, before, trial, points)
 
 
 def _warn_of_what_is_missing(stored: StudyFile) -> None:

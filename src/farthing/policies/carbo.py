@@ -1,57 +1,82 @@
 """Policy `carbo`: Cost Apportioned Bayesian Optimisation (Lee et al. 2020).
 
 A few points to learn what things cost, then the cost-effective initial design until an eighth of the budget is used
-(Algorithm 1, the first points included), then EI-cool (Eq. 4), batches by fantasies (Algorithm 3).
+(Algorithm 1, the first points included), then EI-cool (Eq. 4), batches by fantasies (Algorithm 3). `CArBO.paper()` is
+the method as published; docs/carbo.md has what differs by default.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import number
+from farthing.checks import number, one_of
 from farthing.history import History
+from farthing.policies.candidates import FreshSpace
 from farthing.policies.ei_alpha import cooled
-from farthing.policies.fits import FittedModels
-from farthing.policies.initial_design import cost_effective_design, design_share
+from farthing.policies.fits import FEWEST_VALUES, FittedModels
+from farthing.policies.initial_design import cost_effective_design, design_share, uniform_design
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
+WarmUp: TypeAlias = Literal["sobol", "uniform"]
+
 
 @dataclass(frozen=True, repr=False)
 class CArBO(CostWeighted):
-    """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included;
-    alpha cools from 1 to `floor`."""
+    """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included; then
+    EI per cost^alpha, where alpha cools from `alpha` to `floor` as the budget is used up.
+
+    warm_up  "sobol": points of the study's Sobol sequence; "uniform": drawn uniformly at random, as in the paper
+
+    The ablations of the paper's Figure 8 are CArBO(alpha=0), EI after the design, and CArBO(floor=1), EI per unit cost.
+    """
 
     name: ClassVar[str] = "carbo"
+    PAPER: ClassVar[Mapping[str, Any]] = {**CostWeighted.PAPER, "warm_up": "uniform"}
+
     design_share: float = 1 / 8
     floor: float = 0.0
+    alpha: float = 1.0
+    warm_up: WarmUp = "sobol"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         settle_option(self, "design_share", number, least=0.0, most=1.0)
-        settle_option(self, "floor", number, least=0.0, most=1.0)
+        settle_option(self, "alpha", number, least=0.0)
+        settle_option(self, "floor", number, least=0.0, most=min(self.alpha, 1.0))  # it cools
+        settle_option(self, "warm_up", one_of, accepted=get_args(WarmUp))
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        warmed = len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
-        if warmed and ledger.fraction < self.design_share and self._is_designing(history, ledger):
+        if self._is_warm(history) and self._is_designing(history, ledger):
             proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit)
             if proposals:
                 return proposals
+        if self.warm_up == "uniform" and self._is_warming_up(history):
+            return uniform_design(FreshSpace(space, history), history, n, rng)
         return super().propose(space, history, ledger, n, rng)
 
+    def _is_warm(self, history: History) -> bool:
+        """Whether the cost model may speak."""
+        return len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
+
+    def _is_warming_up(self, history: History) -> bool:
+        """Whether there is nothing to choose by yet; where the cost is known at once, only values are missing."""
+        return not self._is_warm(history) or len(history.complete) < FEWEST_VALUES
+
     def _is_designing(self, history: History, ledger: Ledger) -> bool:
-        """Known results are a design that others have paid for."""
+        """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
         return ledger.fraction + design_share(known, ledger) < self.design_share
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        alpha = self.floor + (1.0 - self.floor) * cooled(models.ledger, self.design_share)
+        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self.design_share)
         return rank_per_cost(models, alpha)

@@ -13,7 +13,7 @@ from typing import Any
 
 from farthing.policies.auto import CHANGES, EDITION
 
-_MODELS = {"values": "warped", "end": "planned"}
+_MODELS = {"values": "warped", "end": "planned", "target": "mean"}
 _COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
 _BOPT = {
     "bounds": None, "values": "cut", "kernel": "matern52", "imputation": "carry", "fit": "map", "noise": "fitted",
@@ -29,7 +29,7 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "eipu": _COST_WEIGHTED,
     "ei_cool": _COST_WEIGHTED,
     "cei": _COST_WEIGHTED,
-    "carbo": _COST_WEIGHTED,
+    "carbo": {**_COST_WEIGHTED, "alpha": 1.0, "warm_up": "sobol"},
 }
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not

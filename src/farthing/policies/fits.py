@@ -118,14 +118,11 @@ class FittedModels:
         cls, options: ModelOptions, space: Space, fresh: FreshSpace, history: History, ledger: Ledger, design: int,
         rng: np.random.Generator, cost_model: CostModelFit,
     ) -> FittedModels:  # fmt: skip
-        """Fitted to a history whose first `design` trials are the initial design.
-
-        The target of EI is the least posterior mean at the evaluated points: with noise, the least value may be luck.
-        """
+        """Fitted to a history whose first `design` trials are the initial design."""
         complete, p = history.complete, len(space)
         U, y = units(complete, p), values(complete)
         value = value_model(space, U, y, history, options.values)
-        target = float(value.mean_at(value.X).min())
+        target = float(np.min(value.y if options.target == "least" else value.mean_at(value.X)))
         pending = space.features(units(history.running, p))
         log_cost, cost_fit = cost_model(space, history)
         success = success_model(space, history)

@@ -1,7 +1,7 @@
 """What a model-based policy proposes before it has models, and what of the budget that uses.
 
-Two designs: points of a Sobol sequence, and the cost-effective design (CArBO, Algorithm 1), which needs a cost model
-and takes cheap configurations far from those already tried.
+Three designs: points of a Sobol sequence, points drawn uniformly, and the cost-effective design (CArBO, Algorithm 1),
+which needs a cost model and takes cheap configurations far from those already tried.
 """
 
 from __future__ import annotations
@@ -74,6 +74,14 @@ def _next_likely(
         if config is not None:
             return config
     return next_of_design(fresh, history, number, rng)
+
+
+# -- points drawn uniformly --------------------------------------------------------------------------------------------
+
+
+def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.Generator) -> list[Proposal]:
+    """n points drawn uniformly at random, each parameter in its own scale: what CArBO's paper begins with."""
+    return numbered(history, n, lambda _: fresh.claim_any(rng), "initial design: drawn at random")
 
 
 # -- cheap points far from each other ----------------------------------------------------------------------------------

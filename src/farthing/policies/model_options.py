@@ -1,7 +1,7 @@
 """The options that model-based policies have in common: in them lies most of what differs from the papers.
 
-Our defaults model warped values and plan the end of a budget; the papers do neither (docs/methods.md says what each is
-worth). `FittedModels` reads them.
+Our defaults model warped values, beat the least posterior mean and plan the end of a budget; the papers do none of it
+(docs/cei.md says what each is for). `FittedModels` reads them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from farthing.policies.protocol import Published, settle_option
 
 ModelledValues: TypeAlias = Literal["warped", "plain"]
 EndOfBudget: TypeAlias = Literal["planned", "ignored"]
+ValueToBeat: TypeAlias = Literal["mean", "least"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -25,16 +26,20 @@ class ModelOptions(Published):
             the units of the objective
     end     "planned": in the second half of a budget only what the rest of it can pay for is proposed; "ignored": the
             end comes unforeseen
+    target  the value that EI has to beat. "mean": the least posterior mean at the evaluated points, because with noise
+            the least value may be luck; "least": the least value seen, f_min of the papers
     """
 
-    PAPER: ClassVar[Mapping[str, Any]] = {"values": "plain", "end": "ignored"}
+    PAPER: ClassVar[Mapping[str, Any]] = {"values": "plain", "end": "ignored", "target": "least"}
 
     values: ModelledValues = "warped"
     end: EndOfBudget = "planned"
+    target: ValueToBeat = "mean"
 
     def __post_init__(self) -> None:
         settle_option(self, "values", one_of, accepted=get_args(ModelledValues))
         settle_option(self, "end", one_of, accepted=get_args(EndOfBudget))
+        settle_option(self, "target", one_of, accepted=get_args(ValueToBeat))
 
     @property
     def plans_end(self) -> bool:

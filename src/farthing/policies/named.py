@@ -36,7 +36,7 @@ def policy_of(policy: str | Policy) -> Policy:
     """A policy object as it is, or the policy of that name: with its default options, or as its paper has it.
 
     >>> policy_of("ei"), policy_of("ei-paper")
-    (EI(), EI(values='plain', end='ignored'))
+    (EI(), EI(values='plain', end='ignored', target='least'))
     """
     if isinstance(policy, str) and policy in policy_names():
         kind: Any = BY_NAME[policy.removesuffix(AS_PUBLISHED)]

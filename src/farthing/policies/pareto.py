@@ -6,17 +6,27 @@ picks are made by the policies themselves, each from the generator that its own 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 
 from farthing import checks
-from farthing.acquisitions.pareto import Front, Landscape, Persistence, candidates, front_among, persistence
+from farthing.acquisitions.ei_change import Beliefs, EIChange, ei_change
+from farthing.acquisitions.pareto import (
+    Front,
+    ImpliedAlpha,
+    Landscape,
+    Persistence,
+    candidates,
+    front_among,
+    implied_alpha,
+    persistence,
+)
 from farthing.budget import Ledger
 from farthing.errors import NoTrial, SpaceExhausted
-from farthing.history import History, Way
+from farthing.history import History, Way, units, values
 from farthing.numerics.arrays import Array
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies.candidates import FreshSpace
@@ -24,13 +34,15 @@ from farthing.policies.cei import CEI
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
-from farthing.policies.fits import FEWEST_VALUES, FittedModels
+from farthing.policies.fits import FEWEST_VALUES, FittedModels, value_model
 from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import CostWeighted
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import Policy
 from farthing.record.record import Record
+from farthing.record.state import State
 from farthing.space import Space
+from farthing.surrogates.outputs import Scale
 
 Compared = EI | EIpu | EICool | CEI
 
@@ -38,14 +50,68 @@ CONTEXTUAL = "CEI"
 COMPARED: Mapping[str, Compared] = {"EI": EI(), "EIpu": EIpu(), "EI-cool": EICool(), CONTEXTUAL: CEI()}
 
 
+# -- of a study, now and when a trial was asked for --------------------------------------------------------------------
+
+
 def front_of(record: Record, trial: int | None = None, policy: Policy | None = None) -> Front:
     """The front of a study now, or as it was when that trial was proposed."""
-    state = record.state if trial is None else record.before(checks.whole_number("trial", trial, or_none=True))
-    rng = np.random.default_rng([record.settings.seed, state.history.asks])
-    if state.history.way is Way.NONE:  # it had no model: the front is the one it would have seen
-        state = replace(state, history=replace(state.history, way=Way.FULL))
+    state, rng = _seen(record, "trial", trial)
     with one_blas_thread():
         return front_at(record.space, state.history, state.ledger, rng, policy)
+
+
+def persistence_between(
+    record: Record, before: int, now: int | None = None, policy: Policy | None = None
+) -> Persistence:  # fmt: skip
+    """The front as it was when trial `before` was proposed, and where its points are now, or were when `now` was."""
+    earlier, earlier_rng = _seen(record, "before", checks.whole_number("before", before))
+    later, rng = _seen(record, "now", now)
+    with one_blas_thread():
+        front = front_at(record.space, earlier.history, earlier.ledger, earlier_rng, policy)
+        return persistence_of(front, record.space, later.history, later.ledger, rng, policy)
+
+
+def implied_alphas(
+    record: Record, trials: Iterable[int] | None = None, policy: Policy | None = None
+) -> list[ImpliedAlpha]:  # fmt: skip
+    """For each trial, the alphas that lead to what contextual EI picked when it was proposed; by default for all that
+    were proposed after the initial design."""
+    if trials is not None and (isinstance(trials, str) or not isinstance(trials, Iterable)):
+        checks.refuse("trials", "numbers of trials, or None", trials)
+    found = []
+    for trial in _modelled(record, policy) if trials is None else trials:
+        front = front_of(record, checks.whole_number("trials", trial), policy)
+        if CONTEXTUAL in front.picks:
+            found.append(implied_alpha(int(trial), front, front.picks[CONTEXTUAL]))
+    return found
+
+
+def ei_change_between(
+    record: Record, before: int, now: int | None = None, U: Array | None = None, policy: Policy | None = None
+) -> EIChange:
+    """How EI at U (m, p), or at the points of the earlier front, has changed since trial `before` was proposed."""
+    points = front_of(record, before, policy).U if U is None else U
+    earlier, later = _seen(record, "before", checks.whole_number("before", before))[0], _seen(record, "now", now)[0]
+    with one_blas_thread():
+        beliefs = (beliefs_at(record.space, state.history, points) for state in (earlier, later))
+        return ei_change(*beliefs)
+
+
+def _seen(record: Record, name: str, trial: int | None) -> tuple[State, np.random.Generator]:
+    """The state now, or that the ask of a trial saw, and the generator of the next ask."""
+    state = record.state if trial is None else record.before(checks.whole_number(name, trial, or_none=True))
+    if state.history.way is Way.NONE:  # it had no model: the front is the one it would have seen
+        state = replace(state, history=replace(state.history, way=Way.FULL))
+    return state, np.random.default_rng([record.settings.seed, state.history.asks])
+
+
+def _modelled(record: Record, policy: Policy | None) -> list[int]:
+    """The trials that were asked for after the initial design."""
+    design = max(design_size(getattr(policy, "initial", None), record.space), FEWEST_VALUES)
+    return [trial.number for trial in record.history.trials[design:] if not trial.added]
+
+
+# -- of a state --------------------------------------------------------------------------------------------------------
 
 
 def front_at(
@@ -70,11 +136,23 @@ def persistence_of(
     history: History,
     ledger: Ledger,
     rng: np.random.Generator,
+    policy: Policy | None = None,
     cost_model: CostModelFit | None = None,
 ) -> Persistence:
     """Where the points of an earlier front are at this state, and which are still on it."""
-    models = _models(space, history, ledger, rng, None, cost_model)
-    return persistence(before, _front(models, None), _landscape(models))
+    models = _models(space, history, ledger, rng, policy, cost_model)
+    return persistence(before, _front(models, policy), _landscape(models))
+
+
+def beliefs_at(space: Space, history: History, U: Array) -> Beliefs:
+    """What is believed of points U (m, p), in the units of the objective; running trials are left out."""
+    complete = history.complete
+    if len(complete) < FEWEST_VALUES:
+        raise NoTrial(f"EI needs the values of {FEWEST_VALUES} complete trials, got {len(complete)}")
+    y = values(complete)
+    model, scale = value_model(space, units(complete, len(space)), y, history, "plain"), Scale.of(y)
+    mean, variance = model.predict(space.features(U))
+    return Beliefs(scale.inverse(mean), scale.spread * np.sqrt(variance), float(y.min()))
 
 
 def _models(

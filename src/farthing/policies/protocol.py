@@ -52,9 +52,9 @@ class Policy(Protocol):
 class Published:
     """A method that was published: `PAPER` holds the options of its paper where our defaults differ from them.
 
-    >>> from farthing.policies import EIpu
-    >>> EIpu.paper(initial=8)
-    EIpu(values='plain', end='ignored', initial=8, cost_model='gp')
+    >>> from farthing.policies import EI
+    >>> EI.paper(initial=8)
+    EI(values='plain', end='ignored', target='least', initial=8)
     """
 
     name: ClassVar[str]
@@ -107,7 +107,7 @@ def policy_as_json(policy: Any) -> dict[str, Any]:
 
     >>> from farthing.policies import EI
     >>> policy_as_json(EI(initial=8))
-    {'name': 'ei', 'values': 'warped', 'end': 'planned', 'initial': 8}
+    {'name': 'ei', 'values': 'warped', 'end': 'planned', 'target': 'mean', 'initial': 8}
     """
     return {"name": policy.name, **(_options(policy) if is_dataclass(policy) else {})}
 

@@ -80,6 +80,10 @@ class Scale:
     def __call__(self, y: Array) -> Array:
         return _scaled(y, self.centre, self.spread)
 
+    def inverse(self, scaled: Array) -> Array:
+        """Values from scaled ones."""
+        return self.centre + self.spread * scaled
+
 
 def _scaled(y: Array, median: float, spread: float) -> Array:
     with np.errstate(over="ignore"):
