@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ from farthing.policies import BAPI
 from farthing.policies.bapi.curves import chosen_steps
 from farthing.policies.bapi.step_costs import StepCosts
 from farthing.surrogates.cost.choice import COUNTING
+from farthing.surrogates.curves.points import by_posterior_variance
+from farthing.surrogates.curves.unconstrained import Hyperparameters
 
 SPACE = ft.Space(width=ft.Integer(8, 256, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 30
@@ -55,3 +59,18 @@ def test_a_model_that_counts_gives_way_where_only_the_cost_of_a_whole_training_i
 )
 def test_halves_of_a_curve(length, steps):
     assert chosen_steps(length, 52, BAPI(points="halves"), None).tolist() == steps
+
+
+@pytest.mark.parametrize("points", ["variance", "posterior"])
+def test_points_of_long_curves_take_little_memory(points):
+    """A matrix over all 3,000 steps of a curve would be 72 MB."""
+    known = Hyperparameters.expected("decay", 2)
+    tracemalloc.start()
+    if points == "posterior":
+        found = by_posterior_variance(np.full((2, 2), 0.5), [3000, 3000], 3000, known, np.arange(2), 3)[1]
+    else:
+        found = chosen_steps(3000, 3000, BAPI(points=points), known)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found[-1] == 3000
+    assert peak < 10e6
