@@ -249,6 +249,7 @@ class TestAlgorithm4:
         known = Transcribed.of(BAPI.paper(eps=0.02, horizon=horizon), begun)
         chosen: list[Config] = []
         for planned in known.planner.horizon():
+            assert config_of(planned) not in chosen
             gains = chosen_by_hand(known, chosen)
             if planned.run.trials[0] is None:
                 assert gains[str(config_of(planned))] >= 0.97 * max(gains.values())
