@@ -148,7 +148,9 @@ def dropped(events: Events, rng: random.Random) -> Events:
 
 def other_kind(events: Events, rng: random.Random) -> Events:
     number = rng.randrange(len(events))
-    kind = rng.choice(["opened", "budgeted", "asked", "reported", "told", "dropped", "charged", "noted", "", "x"])
+    kind = rng.choice(
+        ["opened", "budgeted", "asked", "reported", "told", "moved", "dropped", "charged", "noted", "", "x"]
+    )
     return [*events[:number], (kind, events[number][1]), *events[number + 1 :]]
 
 

@@ -26,13 +26,23 @@ from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.thinking import Thinking
 from farthing.record.added import Added
-from farthing.record.events import Asked, Dropped, Ended, Reported
+from farthing.record.events import Asked, Dropped, Ended, Moved, Reported
 from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
 from farthing.record.study_events import Charged
 from farthing.record.writing import Overtaken
 from farthing.space import Space
-from farthing.trial import ENDS_OF_STUDY, Config, Decision, EndedBy, Outcome, Proposal, Report, Status
+from farthing.trial import (
+    ENDS_OF_STUDY,
+    Config,
+    ContinueTo,
+    Decision,
+    EndedBy,
+    Outcome,
+    Proposal,
+    Report,
+    Status,
+)  # fmt: skip
 
 T = TypeVar("T")
 
@@ -220,6 +230,9 @@ class Session:
             then = replace(trial, status=Status.RUNNING, error=None, ended_by=None, kept_step=len(trial.curve))
             ledger = self.ledger.promised(trial.predicted_cost or 0.0, 1)
             outcome = self._after_step(self.history.with_trial(then), ledger, then, seconds / len(undecided))
+            if isinstance(outcome, ContinueTo):
+                self.record.write(Moved(trial.number, outcome.step))
+                continue
             still_over = trial.status is Status.PAUSED and outcome.ended_by in ENDS_OF_STUDY
             if outcome.status is not Status.RUNNING and not still_over:
                 asked = Asked(self.history.asks - 1, once_more(trial), self.ledger.as_json())
@@ -310,6 +323,9 @@ class Session:
             self.record.write(Reported(number, report, {account: spent, **(overhead or {})}))
             trial, seconds = self.history.trials[number], self._to_think(seconds)
             outcome = self._after_step(self.history, self.ledger, trial, seconds, new)
+            if isinstance(outcome, ContinueTo):
+                self.record.write(Moved(number, outcome.step))
+                return Decision.CONTINUE
             would_pause = outcome.status is Status.PAUSED and outcome.ended_by is EndedBy.POLICY
             if outcome.status is Status.RUNNING or (would_pause and not can_pause):
                 return Decision.CONTINUE
@@ -318,9 +334,10 @@ class Session:
 
     def _after_step(
         self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float, new: bool = True
-    ) -> Outcome:
+    ) -> Outcome | ContinueTo:
         """What becomes of a trial after its last step: complete at the end, at rest where the study ends, and else what
-        its policy says. That has no say on a step trained again, nor while nobody knows how long a training is.
+        its policy says. That has no say on a step trained again, nor while nobody knows how long a training is. A trial
+        rests where it was to be paused, unless its policy moves that step.
         """
         if history.max_steps is not None and trial.kept_step >= history.max_steps:
             return Outcome(Status.COMPLETE)
@@ -329,18 +346,19 @@ class Session:
             return Outcome(Status.PAUSED, error=str(ended), ended_by=by)
         if history.max_steps is None:
             return Outcome(Status.RUNNING)
-        if trial.kept_step == trial.until_step:
-            return Outcome(Status.PAUSED)
-        if not new:
-            return Outcome(Status.RUNNING)
-        return Outcome(STATUS_AFTER[self._decision(history, ledger, trial, seconds)])
+        decision = self._decision(history, ledger, trial, seconds) if new else Decision.CONTINUE
+        if isinstance(decision, ContinueTo):
+            return decision
+        return Outcome(Status.PAUSED if trial.kept_step == trial.until_step else STATUS_AFTER[decision])
 
-    def _decision(self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float) -> Decision:
+    def _decision(
+        self, history: History, ledger: Ledger, trial: TrackedTrial, seconds: float
+    ) -> Decision | ContinueTo:  # fmt: skip
         finishing = decision_to_finish(history, ledger, trial) if finishes_best(self.policy) else None
         if finishing is not None:
             return finishing
 
-        def think(history: History) -> Decision:
+        def think(history: History) -> Decision | ContinueTo:
             rng = np.random.default_rng([self.seed, history.asks, trial.number, trial.kept_step])
             return decide(self.policy, self.space, history, ledger, trial, rng)
 

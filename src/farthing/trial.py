@@ -59,6 +59,13 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True)
+class ContinueTo:
+    """The decision to go on, and to pause at another step than was planned: earlier or later, but still to come."""
+
+    step: int
+
+
+@dataclass(frozen=True)
 class Report:
     """One step of training: its value, its cost in the budget's unit, and whether a checkpoint was written."""
 
@@ -91,9 +98,10 @@ class Curve:
 class Proposal:
     """One configuration to evaluate, under the number of its trial.
 
-    An iterative learner goes on from `start_step`, 0 for a new one, and is paused at `until_step` if that is set.
-    `predicted_cost` is in the budget's unit, None while nothing is known; `reason` says in one sentence why this
-    point; `fits` holds the hyperparameters found on the way, so that the next proposal can start from them.
+    An iterative learner goes on from `start_step`, 0 for a new one, and is paused at `until_step` if that is set,
+    unless its policy moves that step. `predicted_cost` is in the budget's unit, None while nothing is known; `reason`
+    says in one sentence why this point; `fits` holds the hyperparameters found on the way, so that the next proposal
+    can start from them.
     """
 
     trial: int

@@ -8,15 +8,17 @@ import pytest
 from farthing.surrogates.curves.unconstrained import Hyperparameters
 
 T_MAX = 40.0
-PHI = {"decay": np.log([0.7, 0.2, 0.5]), "rbf": np.log([0.4, 0.5, 8.0])}
-every_kernel = pytest.mark.parametrize("kernel", ["decay", "rbf"])
+PHI = {"decay": np.log([0.7, 0.2, 0.5]), "rbf": np.log([0.4, 0.5, 8.0]), "rbf-plain": np.log([0.4])}
+every_kernel = pytest.mark.parametrize("kernel", ["decay", "rbf", "rbf-plain"])
 
 
 def k_t(kernel: str, s: float, t: float) -> float:
-    """Eq. (22) and Eq. (26), the latter with the square on the length-scale and in warped time."""
+    """Eq. (22) and Eq. (26), the latter with the square on the length-scale, and for "rbf" in warped time."""
     if kernel == "decay":
         alpha, beta, w = np.exp(PHI[kernel])
         return float(w + (s / beta + t / beta + 1.0) ** -alpha)
+    if kernel == "rbf-plain":
+        return float(np.exp(-0.5 * (s - t) ** 2 / np.exp(PHI[kernel][0]) ** 2))
     scale, w, c = np.exp(PHI[kernel])
     h = (np.log1p(c * s) - np.log1p(c * t)) / np.log1p(c)
     return float(w + np.exp(-0.5 * h * h / scale**2))

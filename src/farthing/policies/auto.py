@@ -20,7 +20,7 @@ from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
-from farthing.trial import Decision, Proposal, Status
+from farthing.trial import ContinueTo, Decision, Proposal, Status
 
 EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {2: "trainings that go step by step are judged anew at every look, and the best one is not ended early"}
@@ -59,7 +59,7 @@ class Auto:
 
     def decide(
         self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
-    ) -> Decision:
+    ) -> Decision | ContinueTo:
         """As decided by the policy that proposes."""
         policy = self.chosen(history, ledger)
         return policy.decide(space, history, ledger, trial, rng) if isinstance(policy, BAPI) else Decision.CONTINUE

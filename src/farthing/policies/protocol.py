@@ -12,17 +12,17 @@ to a policy, say in `earlier.py` which value studies ran with before it existed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import optional, settle
+from farthing.checks import optional, settle, whole_number
 from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial
 from farthing.space import Space
-from farthing.trial import Decision, Proposal
+from farthing.trial import ContinueTo, Decision, Proposal
 
 
 class Policy(Protocol):
@@ -83,10 +83,19 @@ def rows_of(policy: Policy, history: History) -> int | None:
 
 def decide(
     policy: Policy, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
-) -> Decision:
-    """What happens to a trial after one of its steps. A policy without a method `decide` always continues."""
+) -> Decision | ContinueTo:
+    """What happens to a trial after one of its steps. A policy without a method `decide` always continues.
+
+    At the trial's `until_step` it is paused, unless the policy moves that step by `ContinueTo`; it may do so earlier.
+    """
     method = getattr(policy, "decide", None)
-    return Decision.CONTINUE if method is None else Decision(method(space, history, ledger, trial, rng))
+    found = Decision.CONTINUE if method is None else method(space, history, ledger, trial, rng)
+    return _still_to_come(policy, trial, found) if isinstance(found, ContinueTo) else Decision(found)
+
+
+def _still_to_come(policy: Policy, trial: TrackedTrial, found: ContinueTo) -> ContinueTo:
+    """A step that has passed would never be reached, and the run never paused."""
+    return replace(found, step=whole_number(f"{policy.name}: ContinueTo", found.step, least=trial.kept_step + 1))
 
 
 def settle_option(policy: Any, option: str, check: Callable[..., Any], *, or_none: bool = False, **bounds: Any) -> None:

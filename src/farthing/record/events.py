@@ -109,9 +109,12 @@ class Asked(Event):
                 proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
                 began=state.time, start_up=self.charges.get("start-up", {}),
             )  # fmt: skip
+        # What a trial that was cut short has spent of its predicted cost still counts.
+        same_stretch = not new and (before.status is Status.RUNNING or before.cut_short)
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
-            ended_by=None, kept_step=proposal.start_step, from_step=proposal.start_step, until_step=proposal.until_step,
+            ended_by=None, kept_step=proposal.start_step, until_step=proposal.until_step,
+            from_step=before.from_step if same_stretch else proposal.start_step,
             pending=self.pending, forgotten=False, ended=None,
         )  # fmt: skip
         fits = {**history.fits, **proposal.fits}
@@ -184,6 +187,37 @@ class Reported(Event):
             saved_step=step if report.saved else trial.saved_step,
         )  # fmt: skip
         return state.grown(state.history.with_trial(further), self.charges)
+
+
+@dataclass(frozen=True)
+class Moved(Event):
+    """The policy moved the step at which a trial is to be paused. Its predicted cost follows in proportion."""
+
+    kind = "moved"
+
+    trial: int
+    until_step: int
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"trial": self.trial, "until_step": self.until_step}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["trial"], body["until_step"])
+
+    def check(self, state: State) -> None:
+        stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
+        trial = state.history.trials[self.trial]
+        stored.whole("until_step", self.until_step, least=trial.kept_step + 1, most=stored.MOST_STEPS)
+        if trial.status not in CAN_GO_ON:
+            raise ValueError(f"trial {self.trial} is {trial.status.value}, and its stop was moved")
+
+    def applied(self, state: State) -> State:
+        before = state.history.trials[self.trial]
+        cost = _in_proportion(before, self.until_step)
+        trial = replace(before, until_step=self.until_step, predicted_cost=cost, undecided=False)
+        promised = (cost or 0.0) - (before.predicted_cost or 0.0) if before.status is Status.RUNNING else 0.0
+        return state.grown(state.history.with_trial(trial), {}, promised)
 
 
 @dataclass(frozen=True)
@@ -283,6 +317,13 @@ class Ended(Event):
         if history.max_steps is None and length is not None:
             grown = replace(grown, max_steps=length)
         return state.grown(grown, self.charges, -(running.predicted_cost or 0.0), -1)
+
+
+def _in_proportion(trial: TrackedTrial, until_step: int) -> float | None:
+    """The predicted cost of a trial's stretch if it ends at another step."""
+    if trial.predicted_cost is None or trial.until_step is None or trial.until_step <= trial.from_step:
+        return trial.predicted_cost
+    return trial.predicted_cost * max(until_step - trial.from_step, 1) / (trial.until_step - trial.from_step)
 
 
 def _least(a: float | None, b: float | None) -> float | None:

@@ -81,8 +81,10 @@ class Scale:
         return _scaled(y, self.centre, self.spread)
 
     def inverse(self, scaled: Array) -> Array:
-        """Values from scaled ones."""
-        return self.centre + self.spread * scaled
+        """Values from scaled ones; beyond the range of floats, its end."""
+        with np.errstate(over="ignore"):
+            y = self.centre + self.spread * scaled
+        return np.asarray(np.clip(y, -np.finfo(float).max, np.finfo(float).max))
 
 
 def _scaled(y: Array, median: float, spread: float) -> Array:

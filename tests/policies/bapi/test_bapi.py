@@ -17,9 +17,11 @@ import farthing as ft
 from farthing.budget import Ledger
 from farthing.errors import InvalidArgument, StudyEnded
 from farthing.policies import BAPI, policy_as_json, policy_from_json
-from farthing.policies.bapi.curves import LinearInSteps, StepCosts, TrainingCurves, chosen_steps
+from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
+from farthing.policies.bapi.step_costs import StepCosts
 from farthing.policies.candidates import FreshSpace
+from farthing.surrogates.cost.linear_in_steps import LinearInSteps
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.paths import Mixture
 
@@ -268,7 +270,7 @@ def test_what_is_not_worth_training_on_for_is_measured_near_the_best():
 class TestCosts:
     @pytest.mark.parametrize("kind", ["lines", "process"])
     def test_a_step_is_priced_by_its_configuration(self, begun, kind):
-        costs = StepCosts.of(kind, SPACE, begun._history)
+        costs = StepCosts.of(kind, "auto", SPACE, begun._history)
         configs = [{"rate": 0.01, "width": width, "drop": 0.2} for width in (16, 64, 200)]
         found = np.exp(costs.log_per_step(SPACE.features(SPACE.encode_many(configs))))
         true = np.array([step_cost(config) for config in configs])
@@ -276,7 +278,7 @@ class TestCosts:
 
     def test_a_process_times_steps_is_a_process_on_the_cost_of_a_step(self):
         X = np.linspace(0.0, 1.0, 12)[:, None]
-        model = LinearInSteps.of(X, 1.0 + X[:, 0], ft.Space(x=ft.Real(0, 1)))
+        model = LinearInSteps.of(X, np.full(12, 5.0), 5.0 * (1.0 + X[:, 0]))
         mean, variance = model.predict(np.array([[0.5]]))
         assert mean[0] == pytest.approx(np.log(1.5), abs=0.01)
         assert variance[0] >= 0.0
@@ -292,7 +294,17 @@ def test_it_finds_better_than_complete_trainings_alone(seeds):
 
 
 @pytest.mark.parametrize(
-    "options", [{"points": "last"}, {"monotone": False}, {"kernel": "rbf"}, {"horizon": 8}, {"cost": "process"}]
+    "options",
+    [
+        {"points": "last"},
+        {"monotone": False},
+        {"kernel": "rbf"},
+        {"kernel": "rbf-plain"},
+        {"points": "posterior"},
+        {"points": "halves"},
+        {"horizon": 8},
+        {"cost": "process"},
+    ],
 )
 def test_options_run_to_the_end_of_the_budget(options):
     study = searched(BAPI(**options), cost=120.0)

@@ -1,12 +1,14 @@
-"""Training curves of a study as a model sees them, and what one more training step costs.
+"""Training curves of a study as a model sees them.
 
 Symbols: t_max steps of a complete training; y the running best of the values reported, warped (surrogates/outputs.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,21 +16,23 @@ from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array, Ints
 from farthing.policies.candidates import ANCHORS
+from farthing.policies.model_options import ModelledValues
 from farthing.space import Space
-from farthing.surrogates import gp
-from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.curves import monotone, time_kernels, unconstrained
 from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
+from farthing.surrogates.curves.points import by_posterior_variance
 from farthing.surrogates.curves.time_kernels import TimeKernel
-from farthing.surrogates.curves.unconstrained import Hyperparameters
+from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters, different_rows
 from farthing.surrogates.fitting import number_of_groups
-from farthing.surrogates.outputs import Warp
+from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
-CurvePoints: TypeAlias = Literal["variance", "last"]
+CurvePoints: TypeAlias = Literal["variance", "posterior", "halves", "last"]
 
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
+Tolerance: TypeAlias = float | Literal["least"] | None
+
 GAP_SHARE = 0.05  # default of eps, as a share of the way from the median of the values seen to the best
 FEWEST = 2  # curves, below which there is nothing to model
 JITTER = 1e-6  # of the variance, added to the diagonal since neighbouring steps are nearly the same to a solver
@@ -44,7 +48,9 @@ class CurveOptions(Protocol):
     @property
     def monotone(self) -> bool: ...
     @property
-    def eps(self) -> float | None: ...
+    def values(self) -> ModelledValues: ...
+    @property
+    def eps(self) -> Tolerance: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +58,9 @@ class TrainingCurves:
     """The model of all curves, fitted."""
 
     model: Curves
-    warp: Warp
+    warp: Warp | Scale
     t_max: int
-    best: float  # warped
+    ends: Mapping[int, float]  # of trials by number: their values, the least that each reported
     eps: float  # in the units of the value
     anchors: Array  # (k, p) configurations of the best runs
 
@@ -67,17 +73,28 @@ class TrainingCurves:
         if len(trained) < FEWEST or history.max_steps is None or history.way is Way.NONE:
             return None
         ends = np.array([trial.value for trial in trained], dtype=np.float64)
-        warp, t_max = Warp.of(ends), history.max_steps
+        warp = (Warp if options.values == "warped" else Scale).of(ends)
         model = _fitted(options, space, trained, ends, warp, history, rng)
-        eps = options.eps if options.eps is not None else GAP_SHARE * float(np.median(ends) - ends.min())
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
-        best = float(warp(np.array([ends.min()]))[0])
-        return cls(model, warp, t_max, best, eps, anchors)
+        by_number = {trial.number: float(end) for trial, end in zip(trained, ends, strict=True)}
+        return cls(model, warp, history.max_steps, by_number, tolerance(options.eps, model.plain, warp, ends), anchors)
 
     @property
     def paths(self) -> Paths:
         return self.model.paths
+
+    @cached_property
+    def best(self) -> float:
+        """The least value of all, warped."""
+        return self._warped_least(self.ends.values())
+
+    def best_of_others(self, number: int) -> float:
+        """The least value of all but one, warped: what that one must beat."""
+        return self._warped_least(end for other, end in self.ends.items() if other != number)
+
+    def _warped_least(self, ends: Iterable[float]) -> float:
+        return float(self.warp(np.array([min(ends)]))[0])
 
     def stops(self, X: Array) -> Array:
         """The smallest steps (c,) with mu(x, t) - mu(x, t_max) <= eps at X (c, f), by bisection (Eq. 8)."""
@@ -96,8 +113,27 @@ class TrainingCurves:
         return self.warp.inverse(self.paths.at(X, t).moments()[0])
 
 
+def tolerance(eps: Tolerance, gp: CurveGP, warp: Warp | Scale, ends: Array) -> float:
+    """What more training must gain to be worth it (eps of Eq. 8): as given, the least degradation, or a share of the
+    way from the median of the values seen to the best."""
+    if isinstance(eps, float):
+        return eps
+    least = least_degradation(gp, warp) if eps == "least" else None
+    return GAP_SHARE * float(np.median(ends) - ends.min()) if least is None else least
+
+
+def least_degradation(gp: CurveGP, warp: Warp | Scale) -> float | None:
+    """The paper's automatic eps (section 5): the least f(x, t) - f(x, t_max) over the data, None without a complete
+    curve. A point that is as good as the end, like the end itself, is no degradation: it would make eps 0 always."""
+    of, values, at_end = different_rows(gp.X)[1], warp.inverse(gp.y), gp.t >= 1.0
+    ends = np.full(len(gp.y), np.nan)
+    ends[of[at_end]] = values[at_end]
+    gaps = values - ends[of]
+    return float(gaps[gaps > 0.0].min()) if np.any(gaps > 0.0) else None
+
+
 def _fitted(
-    options: CurveOptions, space: Space, trained: list[TrackedTrial], ends: Array, warp: Warp, history: History,
+    options: CurveOptions, space: Space, trained: list[TrackedTrial], ends: Array, warp: Warp | Scale, history: History,
     rng: np.random.Generator,
 ) -> Curves:  # fmt: skip
     """The model of some trials' curves, fitted; or with the hyperparameters of the last fit, or of one to few curves,
@@ -111,7 +147,7 @@ def _fitted(
         return monotone.fit(
             X, t, warp(y), groups, t_max=t_max, kernel=options.kernel, warm=warm, rng=rng, falling=options.monotone
         )  # fmt: skip
-    if warm is None or warm.kernel != options.kernel or len(warm.log_scales) != number_of_groups(groups):
+    if warm is None or not warm.suits(options.kernel, number_of_groups(groups)):
         some = [trained[i] for i in few_rows(len(trained), None, HURRIED_ROWS // POINTS)]
         X_few, t_few, y_few = _data(options, space, some, t_max, warm)
         warm = unconstrained.fit(X_few, t_few, warp(y_few), groups, t_max, options.kernel).hyperparameters
@@ -123,29 +159,43 @@ def _data(
     options: CurveOptions, space: Space, trials: list[TrackedTrial], t_max: float, warm: Hyperparameters | None
 ) -> tuple[Array, Array, Array]:
     """Features (n, f), steps (n,) and values (n,) of the points of curves that enter the model."""
-    steps = [chosen_steps(len(trial.curve), int(t_max), options, warm) for trial in trials]
     X = space.features(units(trials, len(space)))
+    lengths = [len(trial.curve) for trial in trials]
+    if options.points == "posterior":
+        known = _known(options, space, warm)
+        steps = by_posterior_variance(X, lengths, int(t_max), known, np.array(space.groups), POINTS)
+    else:
+        steps = [chosen_steps(length, int(t_max), options, warm) for length in lengths]
     y = np.concatenate([_running_best(trial)[t - 1] for trial, t in zip(trials, steps, strict=True)])
     return np.repeat(X, [len(t) for t in steps], axis=0), np.concatenate(steps).astype(np.float64), y
 
 
+def _known(options: CurveOptions, space: Space, warm: Hyperparameters | None) -> Hyperparameters:
+    """The hyperparameters of the last fit, or the means of their priors."""
+    g = number_of_groups(np.array(space.groups, dtype=np.intp))
+    return warm if warm is not None and warm.suits(options.kernel, g) else Hyperparameters.expected(options.kernel, g)
+
+
 def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> Ints:
-    """Which steps of a curve enter the data: the last, and where the process is least certain given those chosen.
+    """Which steps of a curve enter the data: the last, and where the process is least certain given those chosen; with
+    "halves" the last, the one half-way to it, and half-way to that.
 
     Judged by the kernel over time alone, since points of the same curve say most about each other: with the
     hyperparameters of the last fit, or their prior means.
     """
     if options.points == "last" or length == 1:
         return np.array([length], dtype=np.intp)
+    if options.points == "halves":
+        return np.unique([max(length >> i, 1) for i in range(POINTS)])
     known = warm is not None and warm.kernel == options.kernel
     phi = np.array(warm.time if warm is not None and known else time_kernels.PRIOR_MEAN[options.kernel])
-    t = np.arange(1, length + 1) / t_max
-    value = np.zeros(length, dtype=np.intp)
-    K = time_kernels.covariance(options.kernel, phi, t, value, t, value)
+    t, value = np.arange(1, length + 1) / t_max, np.zeros(length, dtype=np.intp)
+    prior = time_kernels.variance(options.kernel, phi, t, value)
     chosen = [length - 1]
-    while len(chosen) < min(POINTS, length):
-        among = K[np.ix_(chosen, chosen)] + JITTER * K[0, 0] * np.eye(len(chosen))
-        left = np.diag(K) - np.einsum("ij,ij->j", K[chosen], np.linalg.solve(among, K[chosen]))
+    while len(chosen) < min(POINTS, length):  # only rows of the covariance: curves can have many thousand steps
+        K = time_kernels.covariance(options.kernel, phi, t[chosen], value[chosen], t, value)
+        among = K[:, chosen] + JITTER * prior[0] * np.eye(len(chosen))
+        left = prior - np.einsum("ij,ij->j", K, np.linalg.solve(among, K))
         left[chosen] = -np.inf
         chosen.append(int(np.argmax(left)))
     return np.sort(np.array(chosen, dtype=np.intp)) + 1
@@ -153,70 +203,3 @@ def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperpara
 
 def _running_best(trial: TrackedTrial) -> Array:
     return np.minimum.accumulate(np.array(trial.curve.values, dtype=np.float64))
-
-
-StepCostModel: TypeAlias = Literal["lines", "process"]
-
-MOST_VARIANCE = 2.0  # of log cost that raises its mean: beyond a factor of four, uncertainty is not a reason to avoid
-LEAST_SHARE = 0.1  # of the smallest cost seen, below which a process that may turn negative is cut off
-ZERO_COST = 1e-12  # stands for the smallest cost where all are zero, since its log would be infinite
-
-
-@dataclass(frozen=True, eq=False)
-class StepCosts:
-    """The cost of a step: the same for every step of one configuration, learned from the mean over its steps."""
-
-    model: log_cost.CostModel | None
-    fits: dict[str, Any]
-
-    @classmethod
-    def of(cls, kind: StepCostModel, space: Space, history: History) -> StepCosts:
-        way = history.way
-        priced = way.of([trial for trial in history.trials if _per_step(trial) is not None])
-        if not priced:
-            return cls(None, {})
-        X = space.features(units(priced, len(space)))
-        slopes = np.array([_per_step(trial) for trial in priced], dtype=np.float64)
-        if kind == "process":
-            some = np.arange(len(X)) if way.refits else few_rows(len(X))  # it has no hyperparameters to keep
-            return cls(LinearInSteps.of(X[some], slopes[some], space), {})
-        b = log_cost.logs(slopes)
-        chosen = choice.choose(X, b, space.groups, space.ratios, history.fits.get("step_cost"), refit=way.refits)
-        return cls(chosen.model, {"step_cost": chosen.state} if way.refits else {})
-
-    def log_per_step(self, X: Array) -> Array:
-        """log of the mean cost (c,) at X (c, f), above the log of the median if uncertain; 0 while nothing is known."""
-        if self.model is None:
-            return np.zeros(len(X))
-        mean, variance = self.model.predict(X)
-        return np.asarray(mean + 0.5 * np.minimum(variance, MOST_VARIANCE))
-
-    def log_per_step_of(self, trial: TrackedTrial) -> float:
-        """log of the mean cost of a trial's own steps; 0 while it is not known."""
-        measured = _per_step(trial)
-        return 0.0 if self.model is None or not measured else float(np.log(measured))
-
-
-def _per_step(trial: TrackedTrial) -> float | None:
-    """Mean cost of the steps of a trial; None if no step has a cost."""
-    known = [cost for cost in trial.curve.costs if cost is not None]
-    return float(np.mean(known)) if known else None
-
-
-@dataclass(frozen=True, eq=False)
-class LinearInSteps(log_cost.CostModel):
-    """The paper's model: a process over x times a line through 0 over t, which is a process on the cost of a step."""
-
-    process: gp.GP
-    least: float  # lower bound of the mean
-
-    @classmethod
-    def of(cls, X: Array, slopes: Array, space: Space) -> LinearInSteps:
-        positive = slopes[slopes > 0.0]
-        return cls(gp.fit(X, slopes, space.groups), LEAST_SHARE * float(positive.min()) if len(positive) else ZERO_COST)
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean (m,) and variance (m,) of the log, by the first terms of its series."""
-        mean, variance = self.process.predict(X)
-        held = np.maximum(mean, self.least)
-        return np.log(held), variance / held**2

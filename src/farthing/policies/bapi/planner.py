@@ -20,12 +20,15 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.late_scipy import logsumexp
 from farthing.numerics.normal import log_h
-from farthing.policies.bapi.curves import StepCostModel, StepCosts, TrainingCurves
+from farthing.policies.bapi.curves import TrainingCurves
+from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.paths import Mixture, Paths
+from farthing.surrogates.curves.unconstrained import different_rows
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
 
@@ -42,6 +45,10 @@ class PlanOptions(Protocol):
     def horizon(self) -> int: ...
     @property
     def cost(self) -> StepCostModel: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
+    @property
+    def plans_end(self) -> bool: ...
     def steps_of_period(self, max_steps: int) -> int: ...
 
 
@@ -110,7 +117,7 @@ class Planner:
         paths = curves.paths
         for trial in history.running:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
-        costs = StepCosts.of(options.cost, space, history)
+        costs = StepCosts.of(options.cost, options.cost_model, space, history)
         success = success_model(space, history)
         paused, start = history.of(Status.PAUSED), history.start_price(ledger.unit)
         return cls(options, space, ledger, fresh, curves, costs, paused, paths, success, start, rng)
@@ -152,7 +159,7 @@ class Planner:
         left, paths, chosen = self.ledger.available, self.paths, list[PlannedRun]()
         candidates = self._candidates(self._screened(self._points(), KEPT, left))
         while len(chosen) < self.options.horizon and left > 0.0:
-            candidates, utility = self._refined(candidates, paths, left)
+            candidates, utility = self._refined(candidates, chosen, paths, left)
             if not len(utility) or utility[0] == -np.inf:
                 break
             planned = self._planned(candidates[:1], left)
@@ -164,13 +171,17 @@ class Planner:
             candidates = candidates[1 : KEPT + 1]
         return chosen
 
-    def _refined(self, candidates: RunCandidates, paths: Paths, left: float) -> tuple[RunCandidates, Array]:
-        """Candidates and others near the best of them, by decreasing utility."""
+    def _refined(
+        self, candidates: RunCandidates, chosen: Sequence[PlannedRun], paths: Paths, left: float
+    ) -> tuple[RunCandidates, Array]:
+        """Candidates and others near the best of them, by decreasing utility; none that was chosen."""
         utility = self._utility(candidates, paths, left)
         for _ in range(ROUNDS):
             best = np.argsort(-utility, kind="stable")[:ANCHORS]
             near = self.fresh.snap(perturbed(candidates.U[best], self.fresh.levels, self.rng))
-            near = self._screened(near[self.fresh.admissible(near)], NEARBY, left)
+            near = near[self.fresh.admissible(near)]
+            near = _without(near, np.concatenate([candidates.U, *(planned.run.U for planned in chosen)]))
+            near = self._screened(near, NEARBY, left)
             nearby = self._candidates(near, paused=False)
             candidates = candidates.joined(nearby)
             utility = np.concatenate([utility, self._utility(nearby, paths, left)])
@@ -187,14 +198,16 @@ class Planner:
         return np.asarray(U[np.argsort(-np.where(reach > 0.0, utility, -np.inf), kind="stable")[:most]])
 
     def _reach(self, step: Array, log_cost: Array, left: Array | float) -> Array:
-        """The last step (c,) that is affordable, at most t_max."""
+        """The last step (c,) that is affordable, at most t_max; t_max if the end of the budget is not planned for."""
+        if not self.options.plans_end:
+            return np.full(len(step), float(self.curves.t_max))
         return np.minimum(float(self.curves.t_max), step + np.floor(left / np.exp(log_cost)))
 
     def _points(self) -> Array:
-        """New configurations to score (c, p)."""
+        """New configurations to score (c, p), each once: in a small space many points are the same one."""
         spread = self.fresh.snap(sobol(POOL, len(self.space), self.rng))
         near = self.fresh.snap(perturbed(self.curves.anchors, self.fresh.levels, self.rng))
-        U = np.concatenate([spread, near])
+        U, _ = different_rows(np.concatenate([spread, near]))
         return U[self.fresh.admissible(U)]
 
     def _candidates(self, U: Array, paused: bool = True) -> RunCandidates:
@@ -230,13 +243,19 @@ class Planner:
         step, per_step, start = float(run.step[0]), float(np.exp(run.log_cost[0])), float(run.start[0])
         least = step + 1.0 if step else float(self.options.steps_of_period(self.curves.t_max))
         stop = max(float(self.curves.stops(run.X)[0]), least)
-        stop = min(stop, step + float(np.floor((left - start) / per_step)), float(self.curves.t_max))
+        stop = min(stop, float(self._reach(run.step, run.log_cost, left - start)[0]))
         if stop <= step:
             return None
         gain = log_improvement(self.curves.paths.at(run.X, np.array([stop])), np.full(1, self.curves.best))
         gain = gain + self._log_success(run.X)
         cost = per_step * (stop - step)
         return PlannedRun(run, int(stop), cost, float(gain[0]) - float(np.log(max(cost + start, LEAST_COST))))
+
+
+def _without(U: Array, known: Array) -> Array:
+    """The different rows of U (c, p) that are not among `known` (k, p)."""
+    rows, of = different_rows(np.concatenate([known, U]))
+    return rows[of[: len(known)].max(initial=-1) + 1 :]
 
 
 def log_improvement(mixture: Mixture, best: Array) -> Array:

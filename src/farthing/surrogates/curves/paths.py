@@ -27,7 +27,6 @@ from functools import cached_property
 
 import numpy as np
 
-from farthing.errors import InvalidArgument
 from farthing.numerics import tilting
 from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.numerics.late_scipy import ndtr
@@ -84,7 +83,7 @@ class Paths:
     factor: Array  # (k, k) B_F
     E: Array  # (S, k)
     log_weights: Array  # (S,), whose exponentials add to 1
-    U: Array  # (S, any) uniform numbers, one column for each probe drawn after the first k; a Latin hypercube
+    U: Array  # (S, any) uniform numbers, a column for each of the next probes that are drawn; a Latin hypercube
     seed: int
     log_probability: float  # Eq. (19): that the carried slopes, given Y alone, are at most 0
     exact: bool  # whether the draws are, see `tilting`
@@ -218,9 +217,10 @@ class Paths:
 
     def _uniform(self, j: int) -> Array:
         """(S,) the uniform numbers of the j-th probe drawn next."""
-        if self.used + j >= self.U.shape[1]:
-            raise InvalidArgument(f"paths: expected at most {self.U.shape[1]} further probes, got {self.used + j + 1}")
-        return np.asarray(self.U[:, self.used + j])
+        column, made = self.used + j, self.U.shape[1]
+        if column < made:
+            return np.asarray(self.U[:, column])
+        return _evenly_spread(len(self.E), 1, np.random.default_rng([self.seed, column]))[:, 0]
 
     def sample(self, X: Array, t: Array, count: int, rng: np.random.Generator) -> Array:
         """Joint draws (count, p) of the values at X (p, f) after t (p,) steps, given that the curves of X fall.
@@ -257,10 +257,15 @@ def draw(gp: CurveGP, carried: Probes, seed: int, samples: int, falling: bool = 
     factor, sd = cholesky(K) if len(K) else K, float(np.sqrt(gp.variance))
     found = tilting.sample(mean / sd, factor @ factor.T, np.full(len(K), -np.inf), np.zeros(len(K)), samples, rng)
     E = forward(factor, (found.X - mean / sd).T).T if len(K) else found.X
-    strata = rng.permuted(np.tile(np.arange(float(samples))[:, None], (1, 3 * MOST_VIRTUAL)), axis=0)
-    U = np.clip((strata + rng.random(strata.shape)) / samples, tilting.SMALLEST_UNIFORM, 1.0 - 2.0**-53)
+    U = _evenly_spread(samples, 3 * MOST_VIRTUAL, rng)
     even = np.full(samples, -np.log(samples))
     return Paths(gp, carried, V, factor, E, even, U, seed, found.log_probability, found.exact, 0, falling)
+
+
+def _evenly_spread(samples: int, columns: int, rng: np.random.Generator) -> Array:
+    """Uniform numbers (samples, columns), one of every column in each of `samples` equal intervals."""
+    strata = rng.permuted(np.tile(np.arange(float(samples))[:, None], (1, columns)), axis=0)
+    return np.clip((strata + rng.random(strata.shape)) / samples, tilting.SMALLEST_UNIFORM, 1.0 - 2.0**-53)
 
 
 def _normalised(log_weights: Array) -> Array:
