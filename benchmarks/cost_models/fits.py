@@ -11,7 +11,7 @@ one, each time with the state that it stored the last time, as in a study. The s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from farthing.surrogates.cost import flops, log_cost
 from farthing.surrogates.cost import lines as linear_cost
 
 Array = NDArray[np.float64]
+Priced = Callable[[Array, Array], flops.FlopCost]
 
 HELD_OUT = 500
 SELECTED = 3  # parameters of the limited process, as in the paper
@@ -38,7 +39,15 @@ SINGLE = {
     "gp-lv": "GP-LV (on a line)",
     "gp-selected": "GP, 3 parameters",
 }
-COUNTED = {"flops": "flop count", "flops-updates": "flop count, with updates"}
+COUNTED = {
+    "flops": "flop count",
+    "flops-huber": "flop count, Huber on seconds",
+    "gp-flops": "GP on the flop count",
+    "flops-updates": "flop count, with updates",
+    "gp-flops-updates": "GP on it, with updates",
+    "auto-updates": "automatic, with updates",
+}
+PAPER_COUNTS, ALL_COUNTS = 2, 4  # columns of the counts: those of CArBO, and with those that come per update
 TITLES = {AUTO: "automatic choice", **SINGLE, **COUNTED}
 
 
@@ -60,21 +69,53 @@ def single_models(Z: Array, b: Array, groups: NDArray[np.intp]) -> dict[str, log
     }
 
 
-def count_errors(counts: Array, b: Array, n: int, test: slice) -> dict[str, float]:
-    """Errors of the flop-count models from the first n: CArBO's two features, and all four."""
-    errors = {}
-    for name, columns in zip(COUNTED, (2, 4), strict=True):
-        model = flops.fit(counts[:n, :columns], np.exp(b[:n]))
-        errors[name] = rmse(model.predict(counts[test, :columns])[0], b[test])
-    return errors
+class Counts(log_cost.CostModel):
+    """The flop count of a sample as a model of its features, fitted to its first n costs."""
+
+    def __init__(self, sample: Sample, columns: int, n: int, priced: Priced = flops.fit) -> None:
+        assert sample.counts is not None
+        counts = sample.counts[:, :columns]
+        self.by_row = {x.tobytes(): row for x, row in zip(sample.X, counts, strict=True)}
+        self.fitted = priced(counts[:n], np.exp(sample.log_cost[:n]))
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean (m,) and variance (m,) at rows of the sample."""
+        return self.fitted.predict(np.array([self.by_row[x.tobytes()] for x in np.ascontiguousarray(X)]))
+
+    def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        raise NotImplementedError
+
+    def log_densities(self) -> Array:
+        return self.fitted.log_densities()
 
 
-def automatic_errors(sample: Sample, sizes: Sequence[int], test: slice) -> dict[int, float]:
-    """Errors of the automatic choice, one evaluation after the other, by the number of evaluations."""
+def count_errors(sample: Sample, n: int, test: slice) -> dict[str, float]:
+    """Errors of the models that count operations, from the first n."""
+
+    def on_counts(columns: int) -> log_cost.CostModel:
+        own = Counts(sample, columns, n)
+        seen = (sample.X[:n], sample.log_cost[:n], sample.groups, sample.ratios)
+        return cost_choice.choose(*seen, own=own, model="gp-flops").model
+
+    models: dict[str, log_cost.CostModel] = {
+        "flops": Counts(sample, PAPER_COUNTS, n),
+        "flops-huber": Counts(sample, PAPER_COUNTS, n, flops.fit_runtime),
+        "gp-flops": on_counts(PAPER_COUNTS),
+        "flops-updates": Counts(sample, ALL_COUNTS, n),
+        "gp-flops-updates": on_counts(ALL_COUNTS),
+    }
+    X, b = sample.X[test], sample.log_cost[test]
+    return {name: rmse(model.predict(X)[0], b) for name, model in models.items()}
+
+
+def automatic_errors(sample: Sample, sizes: Sequence[int], test: slice, counts: int = 0) -> dict[int, float]:
+    """Errors of the automatic choice, one evaluation after the other, by the number of evaluations; with that many
+    counts, if any."""
     X, b = sample.X, sample.log_cost
     state, errors = None, {}
     for n in range(1, max(sizes) + 1):
-        chosen = cost_choice.choose(X[:n], b[:n], sample.groups, sample.ratios, state)
+        own = Counts(sample, counts, n) if counts else None
+        chosen = cost_choice.choose(X[:n], b[:n], sample.groups, sample.ratios, state, own=own)
         state = chosen.state
         if n in sizes:
             errors[n] = rmse(chosen.model.predict(X[test])[0], b[test])
@@ -86,12 +127,13 @@ def repetition(sample: Sample, sizes: Sequence[int]) -> list[dict[str, float]]:
     test = slice(max(sizes), None)
     b, Z = sample.log_cost, log_cost.LogFeatures(np.asarray(sample.ratios))(sample.X)
     automatic = automatic_errors(sample, sizes, test)
+    counting = {} if sample.counts is None else automatic_errors(sample, sizes, test, ALL_COUNTS)
     rows = []
     for n in sizes:
         models = single_models(Z[:n], b[:n], sample.groups)
         row = {AUTO: automatic[n], **{name: rmse(model.predict(Z[test])[0], b[test]) for name, model in models.items()}}
         if sample.counts is not None:
-            row.update(count_errors(sample.counts, b, n, test))
+            row.update(count_errors(sample, n, test), **{"auto-updates": counting[n]})
         rows.append(row)
     return rows
 

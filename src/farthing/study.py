@@ -24,6 +24,7 @@ from farthing.errors import (
 )  # fmt: skip
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, continued, policy_as_json, policy_of
+from farthing.policies.cost_models import require_counts
 from farthing.record.known_results import known_outcome
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import (
@@ -96,6 +97,7 @@ class Study(StudyView):
     ) -> None:
         limits, chosen, space = Budget.of(budget), policy_of(policy), checked_space(space)
         knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task)
+        require_counts(chosen, knowledge)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with closed_on_error(open_log(storage)) as log:
             rows = list(log.read())

@@ -10,12 +10,12 @@ from farthing.designs.filling import sobol
 
 
 def as_printed(log_cost, distance):
-    """CArBO, Algorithm 1, lines 5 to 8, one exclusion after the other."""
+    """CArBO, Algorithm 1, lines 5 to 8, one exclusion after the other; of equal ones, what the other line excludes."""
     left = list(range(len(log_cost)))
     while len(left) > 1:
-        left.remove(max(left, key=lambda i: (log_cost[i], -i)))
+        left.remove(max(left, key=lambda i: (log_cost[i], -distance[i], -i)))
         if len(left) > 1:
-            left.remove(min(left, key=lambda i: (distance[i], i)))
+            left.remove(min(left, key=lambda i: (distance[i], -log_cost[i], i)))
     return left[0]
 
 
@@ -23,8 +23,17 @@ def as_printed(log_cost, distance):
 def test_the_point_left_is_the_one_the_algorithm_leaves(seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 60))
-    log_cost, distance = rng.integers(0, 20, count) / 4.0, rng.random(count)
-    assert next_point(log_cost, distance) == as_printed(log_cost, distance)
+    log_cost, distance = rng.integers(0, 20, count) / 4.0, rng.integers(0, 30, count) / 7.0
+    rounding = 1.0 + 1e-14 * rng.standard_normal((2, count))
+    assert next_point(log_cost * rounding[0], distance * rounding[1]) == as_printed(log_cost, distance)
+
+
+def test_where_all_costs_are_equal_the_farthest_point_is_left():
+    """As section 3 of the paper says: the algorithm is then the greedy one."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        distance = rng.random(200)
+        assert next_point(np.zeros(200), distance) == np.argmax(distance)
 
 
 def test_distances_are_to_the_nearest_point_of_the_design():

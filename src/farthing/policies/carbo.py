@@ -69,7 +69,7 @@ class CArBO(CostWeighted):
         return len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
 
     def _is_warming_up(self, history: History) -> bool:
-        """Whether there is nothing to choose by yet; where the cost is known from the start, only values are missing."""
+        """Whether there is nothing to choose by yet; where the cost is known at once, only values are missing."""
         return not self._is_warm(history) or len(history.complete) < FEWEST_VALUES
 
     def _is_designing(self, history: History, ledger: Ledger) -> bool:

@@ -63,10 +63,12 @@ def named_cost_model(model: CostModelName) -> CostModelFit:
     return chosen_cost_model if model == "auto" else partial(chosen_cost_model, model=model)
 
 
-def require_counts(model: CostModelName, knowledge: CostKnowledge) -> None:
-    """An error unless there is what a model counts."""
-    if model in choice.COUNTING and knowledge.features is None and knowledge.known is None:
-        raise InvalidArgument(f"cost_model: {model!r} needs cost_features, which count what an evaluation does")
+def require_counts(policy: Any, knowledge: CostKnowledge) -> None:
+    """An error if the policy's cost model counts what nobody has said how to count."""
+    model = getattr(policy, "cost_model", "auto")
+    replaced = knowledge.known is not None or (knowledge.prior is not None and knowledge.prior.fixed)
+    if isinstance(model, str) and model in choice.COUNTING and knowledge.features is None and not replaced:
+        raise InvalidArgument(f"{policy.name}: cost_model: {model!r} needs {choice.COUNTS_NEEDED}")
 
 
 def linear_cost_model(space: Space, history: History) -> tuple[CostModel | None, dict[str, Any]]:
@@ -186,7 +188,8 @@ class CostFromCounts(CostOfConfig):
         """From trials and their log costs b (n,), whose bounds are raised."""
         names = tuple(knowledge.counts_of(known[0].config))
         Phi = knowledge.features_of([trial.config for trial in known], names)
-        fitted = flops.fit(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
+        priced = flops.fit_runtime if model == "flops-huber" else flops.fit
+        fitted = priced(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
         return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -135,23 +137,34 @@ def test_they_stay_when_only_one_process_competes():
     assert len([name for name in second.weights if name.startswith("gp")]) <= 1
 
 
-def test_alone_in_the_average_they_are_the_model(monkeypatch):
+@pytest.mark.parametrize("n", [6, 30])
+def test_alone_in_the_average_they_are_the_model(n, monkeypatch):
+    """The counts, or from 8 observations on the process on them: nothing is computed that has no weight."""
     monkeypatch.setattr("farthing.surrogates.cost.choice.LEAST_WEIGHT", 0.9)
-    X, cost = observed(30, 0)
+    X, cost = observed(n, 0)
     own = Own(right, X, cost)
-    assert choose(X, np.log(cost), np.arange(3), np.ones(3), own=own).model is own
+    choice = choose(X, np.log(cost), np.arange(3), np.ones(3), own=own)
+    assert choice.model is own if choice.name == "own" else choice.model.own is own
+    assert len(choice.weights) == 1
 
 
-def test_the_average_with_them_is_the_mixture():
-    X, cost = observed(12, 1)
-    choice = chosen(right, 12, 1)
-    share = choice.weights["own"]
-    assert 0.05 < share < 0.95
-    own = Own(right, X, cost)
-    laws = [model.predict(X) for model in choice.model.models]
-    number = next(i for i, (mean, _) in enumerate(laws) if np.array_equal(mean, own.predict(X)[0]))
-    assert choice.model.weights[number] == pytest.approx(share)
-    mean = sum(w * law[0] for w, law in zip(choice.model.weights, laws, strict=True))
-    second_moment = sum(w * (law[1] + law[0] ** 2) for w, law in zip(choice.model.weights, laws, strict=True))
-    np.testing.assert_allclose(choice.model.predict(X)[0], mean)
-    np.testing.assert_allclose(choice.model.predict(X)[1], second_moment - mean**2)
+@pytest.mark.parametrize(("n", "seed"), [(12, 1), (6, 1)])
+def test_the_average_with_them_is_the_mixture(n, seed):
+    """Of the counts, of the process on them, and of the average of all others: by weight, mean and second moment."""
+    X, cost = observed(n, seed)
+    choice, own = chosen(right, n, seed), Own(right, X, cost)
+    P = np.random.default_rng(5).random((20, 3))
+    laws, weights = [own.predict(P)], [choice.weights["own"]]
+    rest, on_counts = choice.model.models
+    if "gp-flops" in choice.weights:
+        alone = replace(on_counts, share=1.0)
+        laws.append(alone.predict(P))
+        weights.append(choice.weights["gp-flops"])
+    laws.append(rest.predict(P))
+    weights.append(1.0 - sum(weights))
+    assert 0.05 < weights[0] < 0.95
+    assert len(laws) == (3 if n >= 8 else 2)
+    mean = sum(w * law[0] for w, law in zip(weights, laws, strict=True))
+    second_moment = sum(w * (law[1] + law[0] ** 2) for w, law in zip(weights, laws, strict=True))
+    np.testing.assert_allclose(choice.model.predict(P)[0], mean, rtol=1e-10)
+    np.testing.assert_allclose(choice.model.predict(P)[1], second_moment - mean**2, rtol=1e-8)

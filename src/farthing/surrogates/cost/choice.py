@@ -55,6 +55,7 @@ CANDIDATE: Mapping[CostModelName, str] = {
     "gp-flops": ON_COUNTS,
 }  # what each name is among the candidates
 COUNTING = frozenset(name for name, candidate in CANDIDATE.items() if candidate in (OWN, ON_COUNTS))
+COUNTS_NEEDED = "cost_features=, a function that counts what the evaluation of a config does"
 
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and the n from which it falls as 1 / n
 PROCESS_SHARES = {
@@ -123,7 +124,7 @@ def choose(
     'log cost by a Gaussian process'
     """
     if model in COUNTING and own is None:
-        raise InvalidArgument(f"cost_model: {model!r} needs cost_features, which count what an evaluation does")
+        raise InvalidArgument(f"cost_model: {model!r} needs {COUNTS_NEEDED}")
     features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:

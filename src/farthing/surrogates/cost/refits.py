@@ -47,7 +47,7 @@ class Refits:
     own: UserCostModel | None = None
 
     def competing(self) -> tuple[str, ...]:
-        n, leader = len(self.b), self.stored.get("leader")
+        n, leader = len(self.b), self._leader
         if n < PROCESSES_FROM:
             return ()
         if not self.refit:
@@ -110,12 +110,18 @@ class Refits:
         hyperparameters = replace(found, cold_at=cold_at).as_json()
         return {"hyperparameters": hyperparameters, "at": at, "selected": self._selected(name)}
 
+    @property
+    def _leader(self) -> str | None:
+        """The heaviest process at the last contest; of none that needs what is not given."""
+        leader: str | None = self.stored.get("leader")
+        return None if leader == ON_COUNTS and self.own is None else leader
+
     def _last(self, name: str) -> dict[str, Any] | None:
         remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
         return remembered
 
     def _due(self, name: str) -> bool:
-        last, growth = self._last(name), LEADER_GROWTH if name == self.stored.get("leader") else GROWTH
+        last, growth = self._last(name), LEADER_GROWTH if name == self._leader else GROWTH
         if not self.refit:
             return False
         return last is None or len(self.b) >= growth * last["at"]
