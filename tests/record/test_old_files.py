@@ -4,24 +4,23 @@
 version showed of each: `told` (own loop, two trials running at the end), `run` (worker processes: failures, a trial
 that was killed at its limit), `steps` (bapi under a budget of seconds) and `paused` (bopt, own loop). Those named
 `schema1` are the last of schema version 1, before events had checksums: `rested` (bapi, paused runs), and `unclean`
-(carbo) and `cut` (bopt), which a killed process left with all of their events in the log.
+(carbo) and `cut` (bopt), which a killed process left with all of their events in the log. `test_old_options.py` has
+those from before policies had the options of their papers.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
 import pytest
-from study_files import pragma
+from study_files import FILES, old_file, pragma, shown
 
 import farthing as ft
 from farthing.record.reader import read_study
 from farthing.record.storage import SCHEMA_VERSION
 from farthing.trial import EndedBy
 
-FILES = Path(__file__).with_name("files")
 SEEN = {
     f"{name}-{version}": seen
     for version in ("0.1", "schema1")
@@ -35,20 +34,7 @@ MORE = {
 
 @pytest.fixture(params=sorted(SEEN))
 def old(request, tmp_path) -> tuple[str, Path]:
-    path = tmp_path / "old.db"
-    for suffix in ("", "-wal"):
-        if (stored := FILES / f"{request.param}.db{suffix}.gz").exists():
-            Path(f"{path}{suffix}").write_bytes(gzip.decompress(stored.read_bytes()))
-    return request.param, path
-
-
-def shown(trial: ft.Trial) -> dict[str, object]:
-    curve = [list(trial.curve.values), list(trial.curve.costs), list(trial.curve.train_values)]
-    return {
-        "number": trial.number, "config": trial.config, "status": trial.status.value, "value": trial.value,
-        "cost": trial.cost, "error": trial.error, "curve": curve, "attributes": dict(trial.attributes),
-        "reason": trial.reason, "predicted": trial.predicted_cost,
-    }  # fmt: skip
+    return request.param, old_file(request.param, tmp_path / "old.db")
 
 
 def test_its_trials_and_its_ledger_are_what_they_were(old):

@@ -23,7 +23,7 @@ else:
     ParamType = click.ParamType  # which is generic only in newer versions of click
 
 # Listed here, so that --help need not import the policies.
-PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei")
+PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "eqie")
 NAMED = ("auto", *PUBLISHED, "sobol", "random")
 POLICIES = (*NAMED, *(f"{name}-paper" for name in PUBLISHED))
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Do not show progress on standard error.")

@@ -2,7 +2,7 @@
 
 from farthing.policies.auto import Auto
 from farthing.policies.bapi import BAPI
-from farthing.policies.bopt import BOPT
+from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.ei import EI
@@ -18,6 +18,7 @@ __all__ = [
     "BY_NAME",
     "CEI",
     "EI",
+    "EQIE",
     "Auto",
     "CArBO",
     "EIAlpha",

@@ -186,10 +186,18 @@ class CostFromCounts(CostOfConfig):
         cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge, model: CostModelName
     ) -> CostFromCounts:
         """From trials and their log costs b (n,), whose bounds are raised."""
-        names = tuple(knowledge.counts_of(known[0].config))
-        Phi = knowledge.features_of([trial.config for trial in known], names)
+        costs = np.where(_bounds(known), np.exp(b), _costs(known))
+        return cls.fitted_to(space, [trial.config for trial in known], costs, knowledge, model)
+
+    @classmethod
+    def fitted_to(
+        cls, space: Space, at: Sequence[Config], costs: Array, knowledge: CostKnowledge, model: CostModelName
+    ) -> CostFromCounts:
+        """From the costs (n,) of n configurations."""
+        names = tuple(knowledge.counts_of(at[0]))
+        Phi = knowledge.features_of(at, names)
         priced = flops.fit_runtime if model == "flops-huber" else flops.fit
-        fitted = priced(Phi, np.where(_bounds(known), np.exp(b), _costs(known)))
+        fitted = priced(Phi, costs)
         return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:

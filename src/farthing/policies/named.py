@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from farthing.checks import refuse
@@ -10,7 +11,7 @@ from farthing.errors import InvalidArgument, StudyMismatch
 from farthing.plain import warn
 from farthing.policies.auto import Auto
 from farthing.policies.bapi import BAPI
-from farthing.policies.bopt import BOPT
+from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
 from farthing.policies.earlier import change_of_auto, completed, meant_by_name
@@ -20,7 +21,7 @@ from farthing.policies.protocol import Policy, Published, policy_as_json
 from farthing.policies.sampling import Random, Sobol
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, Sobol, Random)
+    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, Sobol, Random)
 }
 AS_PUBLISHED = "-paper"  # after a name: the method as its paper has it
 
@@ -67,6 +68,11 @@ def policy_from_json(stored: Mapping[str, Any]) -> Policy:
 def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Policy:
     """The policy that the study of a file goes on with: its own. One that is asked for has to be that one, or to have
     no options: then it is what its name meant when the study was begun."""
+    if unknown := _unknown_options(stored):
+        raise StudyMismatch(
+            f"{file}: its policy {stored['name']} has options that this version of Farthing does not know "
+            f"({', '.join(unknown)}): the study was begun with a newer one"
+        )
     policy = policy_from_json(stored) if asked is None or asked.name in BY_NAME else asked
     if asked is not None:
         here, there = policy_as_json(asked), completed(stored)
@@ -76,3 +82,8 @@ def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Pol
     if changes := change_of_auto(stored):
         warn(f"{file}: policy auto has changed since the study was begun, and goes on as it is now: {changes}")
     return policy
+
+
+def _unknown_options(stored: Mapping[str, Any]) -> list[str]:
+    kind: Any = BY_NAME.get(stored.get("name", ""))
+    return [] if kind is None else sorted(stored.keys() - {"name", *(field.name for field in fields(kind))})

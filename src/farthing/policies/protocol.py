@@ -113,6 +113,7 @@ def policy_as_json(policy: Any) -> dict[str, Any]:
 
 
 def _options(policy: Any) -> dict[str, Any]:
-    """Options by name. An option that has options of its own becomes an object too."""
+    """Options by name. An option that has options of its own becomes an object too, a tuple a list, as in JSON."""
     given = {f.name: getattr(policy, f.name) for f in fields(policy)}
-    return {name: policy_as_json(value) if is_dataclass(value) else value for name, value in given.items()}
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return {name: policy_as_json(value) if is_dataclass(value) else value for name, value in lists.items()}

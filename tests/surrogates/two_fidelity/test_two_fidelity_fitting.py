@@ -10,7 +10,7 @@ import pytest
 from farthing.errors import InvalidArgument
 from farthing.surrogates import gp, two_fidelity
 from farthing.surrogates.two_fidelity import Hyperparameters, TwoFidelity
-from farthing.surrogates.two_fidelity.paired import FREE
+from farthing.surrogates.two_fidelity.paired import FREE, log_normal_end
 from oracles.two_levels import POINTS, UNSEEN, X_E, Y_E, predict_low, truth
 
 INF = np.inf
@@ -127,15 +127,77 @@ def test_only_a_run_seen_at_both_fidelities_is_held_to_the_bounds():
         ({"bounds": "known"}, "bounds: expected two numbers or"),
         ({"bias": "gamma"}, "bias: expected one of truncated, lognormal"),
         ({"kernel": "linear"}, "kernel: expected one of matern52, gaussian"),
-        ({"bias": "lognormal"}, "bounds: expected both on one side of 0 for a log-normal bias"),
-        ({"bias": "lognormal", "bounds": (-1.0, 0.1)}, "bounds: expected both on one side of 0 for a log-normal bias"),
-        ({"bias": "lognormal", "bounds": "learned"}, "bounds: expected both on one side of 0 for a log-normal bias"),
+        ({"bias": "lognormal"}, "bounds: expected a finite bound for a log-normal bias"),
         ({"bias": "lognormal", "bounds": (-1.0, 0.0), "rho": None}, "rho: expected a number with a log-normal bias"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, message):
     with pytest.raises(InvalidArgument, match=message):
         two_fidelity.fit(*runs(12, 6), **options)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 2.0], ids=["negative", "of both signs", "positive"])
+@pytest.mark.parametrize("bounds", ["learned", (-1.5, 1.9), (None, 1.9), (-1.5, None)], ids=str)
+def test_a_log_normal_bias_of_any_sign_is_predicted_and_keeps_to_its_end(bounds, shift):
+    """b2 - exp(GP), or b1 + exp(GP), where the bounds do not tell its sign."""
+    if not isinstance(bounds, str):
+        bounds = (-INF if bounds[0] is None else bounds[0], INF if bounds[1] is None else bounds[1])
+    X_e, y_e, X_c, y_c = runs(30, 14)
+    model = two_fidelity.fit(X_e, y_e, X_c, y_c + shift, bias="lognormal", bounds=bounds)
+    P = np.random.default_rng(9).random((300, 2))
+    assert np.abs(model.predict(P)[0] - truth(P) - shift).mean() < 0.1
+    end, sign = log_normal_end(model.hyperparameters.bounds)
+    assert (sign * (model.predict_bias(P)[0] - end) > 0.0).all()
+
+
+@pytest.mark.parametrize("bias", [0.3, -0.3, 0.0])
+def test_one_bias_tells_the_sign_of_a_log_normal_one(bias):
+    model = two_fidelity.fit(X_E, Y_E, X_E[:1], Y_E[:1] + bias, bias="lognormal", bounds="learned")
+    assert model.hyperparameters.bounds == ((0.0, INF) if bias > 0.0 else (-INF, 0.0))
+
+
+class TestWideningBounds:
+    """What a study has seen is no reason to end it."""
+
+    def test_a_bias_outside_widens_its_end_alone(self):
+        X_e, y_e, X_c, y_c = runs(20, 8)  # biases in (-0.9, -0.1)
+        d = y_c - y_e[:8]
+        model = two_fidelity.fit(X_e, y_e, X_c, y_c, bounds=(-2.0, -0.5), widen=True)
+        assert model.hyperparameters.bounds == (-2.0, pytest.approx(d.max()))
+        assert two_fidelity.fit(X_e, y_e, X_c, y_c, bounds=(-2.0, 0.0), widen=True).hyperparameters.bounds == (-2, 0)
+
+    def test_a_free_factor_keeps_to_bounds_that_it_can_keep_to(self):
+        X_e, y_e, X_c, y_c = runs(40, 15, rho=2.5)
+        kept = two_fidelity.fit(X_e, y_e, X_c, y_c, rho=None, bounds=(-1.0, 0.0), widen=True).hyperparameters
+        assert kept.bounds == (-1.0, 0.0)
+        wider = two_fidelity.fit(X_e, y_e, X_c, -y_c, rho=None, bounds=(-0.01, 0.01), widen=True).hyperparameters
+        d = -y_c - wider.rho * y_e[:15]
+        assert wider.bounds != (-0.01, 0.01)
+        assert wider.bounds[0] - 1e-6 <= d.min() <= d.max() <= wider.bounds[1] + 1e-6
+
+
+class TestMaximumLikelihood:
+    """`Estimation(priors=False)`: no prior moves the fit; `noise=False`: the values are met."""
+
+    EXACT = two_fidelity.Estimation(priors=False, noise=False)
+
+    @pytest.mark.parametrize("kernel", ["matern52", "gaussian"])
+    @pytest.mark.parametrize("bounds", [FREE, (-1.0, 0.0)], ids=str)
+    def test_without_noise_every_run_is_met(self, kernel, bounds):
+        X_e, y_e, X_c, y_c = runs(20, 8)
+        model = two_fidelity.fit(X_e, y_e, X_c, y_c, kernel=kernel, bounds=bounds, estimation=self.EXACT)
+        np.testing.assert_allclose(model.low.predict(X_e)[0], y_e, atol=1e-3)
+        np.testing.assert_allclose(model.predict(X_c)[0], y_c, atol=1e-3)
+
+    def test_it_is_stored_and_builds_the_same_model(self):
+        data = runs(20, 8)
+        model = two_fidelity.fit(*data, bounds=(-1.0, 0.0), estimation=self.EXACT)
+        again = Hyperparameters.from_json(json.loads(json.dumps(model.hyperparameters.as_json(), allow_nan=False)))
+        assert again == model.hyperparameters
+        assert not again.priors
+        np.testing.assert_array_equal(
+            two_fidelity.from_hyperparameters(*data, again).predict(POINTS), model.predict(POINTS)
+        )
 
 
 def test_fidelities_without_runs_or_of_other_shapes_are_refused():
@@ -200,7 +262,9 @@ HOSTILE = {
 @pytest.mark.parametrize(
     "options",
     [{}, {"bounds": (-1.0, 0.0)}, {"bounds": "learned"}, {"bounds": (-1.0, 0.0), "bias": "lognormal"}, {"rho": None},
-     {"bounds": (-1.0, 0.0), "kernel": "gaussian"}],
+     {"bounds": (-1.0, 0.0), "kernel": "gaussian"}, {"bounds": "learned", "bias": "lognormal"},
+     {"bounds": (-1.0, 0.0), "kernel": "gaussian", "estimation": two_fidelity.Estimation(priors=False, noise=False)},
+     {"bounds": (-0.5, -0.1), "widen": True}, {"bounds": (-0.5, -0.1), "widen": True, "rho": None}],
     ids=str,
 )  # fmt: skip
 def test_hostile_data_still_give_a_model(name, options):

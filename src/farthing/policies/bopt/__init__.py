@@ -1,3 +1,4 @@
-"""Two levels of training (BOPT-HPO)."""
+"""Two levels of training: BOPT-HPO, and its rival EQIE."""
 
+from farthing.policies.bopt.eqie import EQIE as EQIE
 from farthing.policies.bopt.policy import BOPT as BOPT

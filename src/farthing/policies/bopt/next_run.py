@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,15 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
-from farthing.policies.bopt.two_levels import BiasKind, LevelCosts, SurrogateKind, TrainingRun, TwoLevels, ValueIs
+from farthing.policies.bopt.level_costs import CompleteCost, LevelCosts
+from farthing.policies.bopt.two_levels import Modelling, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
+from farthing.policies.model_options import EndOfBudget
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.two_fidelity.model import TwoFidelity
@@ -35,7 +38,7 @@ from farthing.trial import Config, Proposal, Status
 Aim: TypeAlias = Literal["complete", "fast"]
 Width: TypeAlias = Literal["even", "dimension"]
 
-FIRST_RATIO = 2  # new configurations for each complete training of the design, as in the paper
+FIRST_RATIO = 2  # s until there are costs to measure it, as in the paper
 MOST_RATIO = 8  # of s: with more, too few complete trainings would be left to learn the bias from
 FEWEST_RUNS = 2  # with fewer there is nothing to model
 SOFTNESS = 0.01  # of the spread of the values: a gain below that is next to none
@@ -45,17 +48,15 @@ class ChoiceOptions(Protocol):
     """The options of `bopt` that choose the next run."""
 
     @property
-    def surrogate(self) -> SurrogateKind: ...
+    def modelling(self) -> Modelling: ...
     @property
     def s(self) -> int | None: ...
     @property
     def initial(self) -> int: ...
     @property
-    def bias(self) -> BiasKind: ...
+    def ratio(self) -> int | None: ...
     @property
     def level(self) -> ValueIs: ...
-    @property
-    def rho(self) -> float | None: ...
     @property
     def aim(self) -> Aim: ...
     @property
@@ -64,6 +65,12 @@ class ChoiceOptions(Protocol):
     def per_cost(self) -> bool: ...
     @property
     def joint(self) -> bool: ...
+    @property
+    def end(self) -> EndOfBudget: ...
+    @property
+    def complete_cost(self) -> CompleteCost: ...
+    @property
+    def cost_model(self) -> CostModelName: ...
     def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None: ...
 
 
@@ -86,7 +93,7 @@ class NextRun:
     @classmethod
     def of(
         cls, options: ChoiceOptions, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
-    ) -> NextRun:
+    ) -> Self:
         steps = history.max_steps
         ended = (TrainingRun.of(trial, options.fast_end(trial, steps), options.level) for trial in history.trials)
         runs = [run for run in ended if run is not None]
@@ -95,16 +102,17 @@ class NextRun:
         completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)
         pending = space.features(units(running, len(space)))
         stored = history.fits.get("bopt")
-        levels = TwoLevels(
-            space, runs, stored, options.surrogate, options.bias, options.level, options.rho, history.way
+        levels = TwoLevels(space, runs, stored, options.modelling, history.way)
+        costs = LevelCosts(
+            runs, steps, history.start_price(ledger.unit), space, history.way, options.complete_cost,
+            options.cost_model, history.cost_knowledge,
         )  # fmt: skip
-        costs = LevelCosts(runs, steps, history.start_price(ledger.unit))
         return cls(
             options, space, history, ledger, rng, FreshSpace(space, history), levels, costs,
             len(history.trials), completing, pending,
         )  # fmt: skip
 
-    def with_running(self, proposal: Proposal) -> NextRun:
+    def with_running(self, proposal: Proposal) -> Self:
         """As if the proposal were running."""
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
         if proposal.trial < len(self.history.trials):
@@ -114,8 +122,7 @@ class NextRun:
 
     def proposal(self) -> Proposal | None:
         """A new configuration, or a paused one to complete."""
-        outer = FIRST_RATIO * self.options.initial
-        if self.begun < outer:
+        if self.begun < self._designed_runs:
             return self._new(self._designed(), "initial design, trained to the end of its fast period")
         if not self.paused:
             return self._searched()
@@ -138,12 +145,13 @@ class NextRun:
 
     def _completes_next(self) -> bool:
         """Whether to complete a run now: after s new ones, or if the budget has no room for it after a new one."""
-        cheapest = min(self.costs.price_of_rest(run) for run in self.paused)
-        if self._limits_cost and self.costs.price_of_new() + cheapest > self._left >= cheapest:
-            return True
+        if self._plans_end:
+            cheapest = min(self.costs.price_of_rest(run) for run in self.paused)
+            if self.costs.price_of_new() + cheapest > self._left >= cheapest:
+                return True
         if self.options.joint and self._has_time:
             return self._joint_choice()
-        new = self.begun - FIRST_RATIO * self.options.initial
+        new = self.begun - self._designed_runs
         return new >= self.ratio * (self.completed - self.options.initial + 1)
 
     @property
@@ -164,9 +172,10 @@ class NextRun:
     # -- what is left -----------------------------------------------------------------------------------------------
 
     @property
-    def _limits_cost(self) -> bool:
-        """Whether the budget limits what costs are measured in, and not only the evaluations."""
-        return self.ledger.unit in self.ledger.budget.limits
+    def _plans_end(self) -> bool:
+        """Whether the rest of the budget counts: only if it limits what costs are measured in, and not just the
+        evaluations."""
+        return self.options.end == "planned" and self.ledger.unit in self.ledger.budget.limits
 
     @property
     def _left(self) -> float:
@@ -175,11 +184,16 @@ class NextRun:
 
     # -- proposals ---------------------------------------------------------------------------------------------------
 
+    @property
+    def _designed_runs(self) -> int:
+        """Configurations of the nested design: Algorithm 1 has s for each complete one."""
+        per_complete = self.options.ratio or self.options.s or FIRST_RATIO
+        return per_complete * self.options.initial
+
     def _designed(self) -> Config | None:
         """The next point of the nested design, whose first points are those to be completed."""
-        inner = self.options.initial
         design = np.random.default_rng(self.history.seed)
-        U = nested_latin_hypercube(inner, FIRST_RATIO * inner, len(self.space), design)
+        U = nested_latin_hypercube(self.options.initial, self._designed_runs, len(self.space), design)
         return self.fresh.claim_or_any(U[self.begun :], self.rng)
 
     def _of_design(self) -> TrainingRun:
@@ -196,7 +210,7 @@ class NextRun:
 
     def _best_paused(self) -> Proposal:
         paused = self.paused
-        fitting = [run for run in paused if not self._limits_cost or self.costs.price_of_rest(run) <= self._left]
+        fitting = [run for run in paused if not self._plans_end or self.costs.price_of_rest(run) <= self._left]
         some = fitting or paused
         if not self._has_time:
             return self._resumed(
@@ -231,14 +245,21 @@ class NextRun:
         model = self._pending_model
         aimed_at: Surrogate = model.low if self.options.aim == "fast" else model
         bound = self._bound(aimed_at, len(self.levels.runs))
-        cost = shifted(self.levels.fast_cost_model, self.costs.start) if self.options.per_cost else None
+        cost = shifted(self.costs.fast_cost_model, self.costs.start) if self.options.per_cost else None
         if cost is None and self._success is None:
             return bound
-        target = float(min(self.levels.scaled([run.fast for run in self.levels.runs])))
-        gain: Acquisition = LogOptimism(bound, target, SOFTNESS)
+        gain: Acquisition = LogOptimism(bound, self._target, SOFTNESS)
         if self._success is not None:
             gain = IfSuccessful(gain, self._success)
         return gain if cost is None else PerCost(gain, cost, 1.0)
+
+    @property
+    def _target(self) -> float:
+        """What a new run is to beat: the best value of the fast level, which every run shows first. It is no measure
+        of a complete level of another size."""
+        if self.options.aim == "complete" and not self.levels.has_one_size:
+            return self.levels.target
+        return float(min(self.levels.scaled([run.fast for run in self.levels.runs])))
 
     @cached_property
     def _success(self) -> Feasibility | None:
@@ -268,4 +289,4 @@ class NextRun:
         x = self.space.features(U)
         gain = float(LogOptimism(bound, self.levels.target, SOFTNESS)(x)[0])
         gain += 0.0 if self._success is None else float(self._success.log_success(x)[0])
-        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(), LEAST_COST)))
+        return bool(paused >= gain - np.log(max(self.costs.price_of_new_and_complete(x[0]), LEAST_COST)))

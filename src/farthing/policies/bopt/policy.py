@@ -10,13 +10,14 @@ most promising paused one is trained completely (Algorithm 1; see `next_run.py`)
 with w from `acquisitions/confidence.py`, (mu_e, s_e) the process of the fast level and (mu_c, s_c) the joint surrogate
 of both (`surrogates/two_fidelity/`). The initial design is a nested Latin hypercube.
 
-Two defaults differ from the paper, for the reasons that docs/bopt-synthetic.md shows: new configurations are chosen by
-the bound of the complete level too (`aim`), since the optimum of the fast level is not always that of the complete one;
-and w does not grow with the number of parameters (`width`), since in ten dimensions the search would never stop
-exploring. `BOPT.paper()` has the options of the paper.
+Defaults that differ from the paper are in `BOPT.PAPER`; docs/bopt.md says why. The two that matter most: new
+configurations are chosen by the bound of the complete level too (`aim`), since the optimum of the fast level is not
+always that of the complete one; and w does not grow with the number of parameters (`width`), since in ten dimensions
+the search would never stop exploring. `BOPT.paper()` has the options of the paper.
 
 Symbols: y_e the value when the fast period ended, y_c the value of the complete training; both are the best so far, so
-that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or in [-max y_e, 0] where values are not negative.
+that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or, where values are not negative, in [-M, 0] with M the limit
+at which values of the fast level are cut, the largest of them if nothing is cut.
 
 Beyond the paper, as options: `per_cost` divides the gain of both choices by what they cost; `joint` chooses between the
 levels by the same quantity, in place of the fixed s.
@@ -25,22 +26,36 @@ levels by the same quantity, in place of the fixed s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import number, one_of, switch, whole_number
+from farthing.checks import finite, number, one_of, refuse, switch, whole_number
 from farthing.errors import InvalidArgument
 from farthing.history import History, TrackedTrial
 from farthing.numerics.arrays import Array
 from farthing.policies.bopt import stopping
+from farthing.policies.bopt.level_costs import CompleteCost
 from farthing.policies.bopt.next_run import Aim, NextRun, Width
-from farthing.policies.bopt.two_levels import BiasKind, SurrogateKind, ValueIs
+from farthing.policies.bopt.two_levels import (
+    BiasBounds,
+    BiasKind,
+    Fit,
+    Imputation,
+    Kernel,
+    LevelValues,
+    Modelling,
+    Noise,
+    SurrogateKind,
+    ValueIs,
+)
+from farthing.policies.model_options import EndOfBudget
 from farthing.policies.protocol import Published, settle_option
 from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
 from farthing.trial import Curve, Decision, Proposal, Status
 
 
@@ -56,14 +71,28 @@ class BOPT(Published):
     bias       "truncated" as in the paper, or "lognormal"
     level      value of a run at a level of training: the "best" reported so far, or the "last"
     rho        factor between the levels, None to estimate it
+    bounds     (b1, b2) of the bias y_c - rho y_e in the units of the value, None at an end without one: (-1, 0) for
+               errors; biases seen outside widen them. None: from what the values can be, or from those seen
     aim        of new configurations: where the bound of the "complete" level is least, or of the "fast" as in the paper
     width      of the bound: "even" for any number of parameters, or growing with it ("dimension"), as in the paper
     per_cost   divide the gain of both choices by their predicted cost
     joint      choose the level by improvement per cost, in place of s
+    values     "cut": those of diverged runs are cut to the worst ordinary one; "plain": modelled as they are
+    kernel     "matern52", or "gaussian" as in the paper
+    imputation of a fast value that was not seen: "carry" its uncertainty, or "plug-in" its mean as in the paper
+    fit        most probable hyperparameters under our priors ("map"), or of maximum likelihood ("mle") as in the paper
+    noise      of the values: "fitted", or "none" as in the paper
+    ratio      configurations of the initial design for each complete training; None: s, or 2 without it
+    end        "planned": what the rest of a budget can pay for decides near its end; "ignored": as in the paper
+    complete_cost  what completing a run costs: by the median "ratio" to its fast period, or by a "model" of that ratio
+    cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 
     name: ClassVar[str] = "bopt"
-    PAPER: ClassVar[Mapping[str, Any]] = {"aim": "fast", "width": "dimension"}
+    PAPER: ClassVar[Mapping[str, Any]] = {
+        "s": 2, "initial": 5, "aim": "fast", "width": "dimension", "values": "plain", "kernel": "gaussian",
+        "imputation": "plug-in", "fit": "mle", "noise": "none", "ratio": None, "end": "ignored",
+    }  # fmt: skip
     surrogate: SurrogateKind = "tgp"
     s: int | None = None
     initial: int = 4
@@ -76,14 +105,27 @@ class BOPT(Published):
     width: Width = "even"
     per_cost: bool = False
     joint: bool = False
+    bounds: BiasBounds | None = None
+    values: LevelValues = "cut"
+    kernel: Kernel = "matern52"
+    imputation: Imputation = "carry"
+    fit: Fit = "map"
+    noise: Noise = "fitted"
+    ratio: int | None = 2
+    end: EndOfBudget = "planned"
+    complete_cost: CompleteCost = "ratio"
+    cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
         for option, accepted in (
             ("surrogate", SurrogateKind), ("bias", BiasKind), ("level", ValueIs), ("aim", Aim), ("width", Width),
+            ("values", LevelValues), ("kernel", Kernel), ("imputation", Imputation), ("fit", Fit), ("noise", Noise),
+            ("end", EndOfBudget), ("complete_cost", CompleteCost), ("cost_model", CostModelName),
         ):  # fmt: skip
             settle_option(self, option, one_of, accepted=get_args(accepted))
         settle_option(self, "s", whole_number, least=1, or_none=True)
         settle_option(self, "initial", whole_number, least=1)
+        settle_option(self, "ratio", whole_number, least=1, or_none=True)
         settle_option(self, "fast_ends", stopping.checked_rule)
         settle_option(self, "ends", stopping.checked_rule, or_none=True)
         settle_option(self, "rho", number, above=0.0, or_none=True)
@@ -91,6 +133,14 @@ class BOPT(Published):
             raise InvalidArgument("bopt: rho: expected a number above 0 with a log-normal bias, got None")
         settle_option(self, "per_cost", switch)
         settle_option(self, "joint", switch)
+        settle_option(self, "bounds", _checked_bounds, or_none=True)
+        if self.bounds is not None and not self.modelling.is_bounded:
+            raise InvalidArgument(f"bopt: bounds: expected None with surrogate 'dgp', got {self.bounds}")
+
+    @property
+    def modelling(self) -> Modelling:
+        """The options that say how both levels are modelled."""
+        return Modelling(**{field.name: getattr(self, field.name) for field in fields(Modelling)})
 
     # -- after a step ------------------------------------------------------------------------------------------------
 
@@ -131,6 +181,19 @@ class BOPT(Published):
             proposals.append(proposal)
             chooser = chooser.with_running(proposal)
         return proposals
+
+
+def _checked_bounds(name: str, given: Any, or_none: bool = False) -> BiasBounds:
+    """A pair of bounds: in order, and not both absent."""
+    accepted = f"a pair (b1, b2) with b1 < b2, at most one of them None{', or None' if or_none else ''}"
+    if not isinstance(given, tuple | list) or len(given) != 2 or all(bound is None for bound in given):
+        refuse(name, accepted, given)
+    lower, upper = (None if bound is None else finite(bound) for bound in given)
+    if (lower is None) != (given[0] is None) or (upper is None) != (given[1] is None):
+        refuse(name, accepted, given)
+    if lower is not None and upper is not None and not lower < upper:
+        refuse(name, accepted, given)
+    return lower, upper
 
 
 def _first_end(rule: stopping.NamedRule, curve: Curve, max_steps: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Trials at two levels of training, and what they say together: one scale, the joint surrogate, and the costs of both.
+"""Trials at two levels of training, and what they say together: one scale and the joint surrogate.
 
 Symbols: y_e the value when the fast period of a training ended, y_c that of the complete training.
 """
@@ -17,8 +17,6 @@ from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
 from farthing.numerics.arrays import Array
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
-from farthing.surrogates.cost import choice, log_cost
-from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.fitting import number_of_groups
 from farthing.trial import Status
 
@@ -57,104 +55,154 @@ def _last(values: Array) -> float:
     return float(values[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class LevelCosts:
-    """What new and paused runs will cost, from the runs so far."""
-
-    runs: Sequence[TrainingRun]
-    max_steps: int | None
-    start: float = 0.0  # cost until a process is ready for a new run
-
-    def price_of_new(self) -> float:
-        """What a new configuration costs to the end of its fast period, and until it can begin."""
-        return self.of_new() + self.start
-
-    def price_of_new_and_complete(self) -> float:
-        """What a new configuration costs to the end of complete training, and until it can begin."""
-        return self.of_new() * (1.0 + (self.rest_ratio or 0.0)) + self.start
-
-    def price_of_rest(self, run: TrainingRun) -> float:
-        """What a paused run costs to the end, and until it can go on."""
-        return self.of_rest(run) + self.start * run.trial.needs_start
-
-    def of_new(self) -> float:
-        """What a new configuration costs to the end of its fast period: the median so far."""
-        known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
-        return float(np.median(known)) if known else 0.0
-
-    def of_rest(self, run: TrainingRun) -> float:
-        """What a paused run costs from where it can be resumed to the end: the steps that are trained again, and the
-        rest by the ratio of the levels' costs, or by its own cost per step while there is no such ratio."""
-        trial, max_steps = run.trial, self.max_steps
-        costs = [cost or 0.0 for cost in trial.curve.costs]
-        if run.fast_cost is None or max_steps is None:
-            return 0.0
-        again = sum(costs[trial.kept_step :])
-        if self.rest_ratio is not None:
-            spent = sum(costs) - run.fast_cost
-            return again + max(self.rest_ratio * run.fast_cost - spent, 0.0)
-        return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
-
-    @cached_property
-    def rest_ratio(self) -> float | None:
-        """Cost of training after the fast period, divided by the cost of the fast period."""
-        both = [run for run in self.runs if run.complete_cost is not None and run.fast_cost]
-        return float(np.median([(run.complete_cost or 0.0) / (run.fast_cost or 1.0) for run in both])) if both else None
-
-
 SurrogateKind: TypeAlias = Literal["tgp", "dgp"]
 BiasKind: TypeAlias = Literal["truncated", "lognormal"]
+Kernel: TypeAlias = Literal["matern52", "gaussian"]
+Imputation: TypeAlias = Literal["carry", "plug-in"]
+Fit: TypeAlias = Literal["map", "mle"]
+Noise: TypeAlias = Literal["fitted", "none"]
+LevelValues: TypeAlias = Literal["cut", "plain"]
+BiasBounds: TypeAlias = tuple[float | None, float | None]  # b1 and b2; None where the bias has no bound
+
+
+@dataclass(frozen=True)
+class Modelling:
+    """The options of `bopt` that say how both levels are modelled."""
+
+    surrogate: SurrogateKind = "tgp"
+    bias: BiasKind = "truncated"
+    level: ValueIs = "best"
+    rho: float | None = 1.0
+    values: LevelValues = "cut"
+    bounds: BiasBounds | None = None
+    kernel: Kernel = "matern52"
+    imputation: Imputation = "carry"
+    fit: Fit = "map"
+    noise: Noise = "fitted"
+
+    @property
+    def has_one_size(self) -> bool | None:
+        """Whether values of both levels are of one size, so that one cut is right for both; None if the values have to
+        tell. The best so far only falls, so that what is extreme in the end was extreme before."""
+        if self.level == "best":
+            return True
+        return None if self.rho == 1.0 else False
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.surrogate == "tgp" or self.bias == "lognormal"
+
+    @property
+    def estimation(self) -> two_fidelity.Estimation:
+        return two_fidelity.Estimation(priors=self.fit == "map", noise=self.noise == "fitted")
+
+    def has_found(self, fit: two_fidelity.Hyperparameters, parameters: int) -> bool:
+        """Whether a stored fit is one of this model."""
+        same = fit.law == self.bias and fit.kernel == self.kernel and fit.priors == self.estimation.priors
+        return same and len(fit.bias.log_scales) == parameters
+
 
 WORST = 3.0  # interquartile ranges above the upper quartile at which a value is cut: a diverged run is just bad
 LEAST_SPREAD = 1e-12  # of values divided by the largest: below, they differ only by rounding
+FARTHEST = 1e9  # spreads of the fast level: how far a complete value may lie from it, so that its square is no infinity
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One affine map for the values of both levels, after a cut that limits diverged runs."""
+    """One affine map for the values of both levels, after a cut at each that limits diverged runs."""
 
     unit: float  # the largest size, divided by first so that nothing overflows
-    cut: float
+    cut: float  # of the fast level, after that division
     centre: float
     spread: float
+    complete_cut: float
+    has_one_size: bool  # whether values of both levels are of about one size
 
     @classmethod
-    def of(cls, values: Array) -> Scale:
-        unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
-        z = values / unit
+    def of(cls, runs: Sequence[TrainingRun], options: Modelling) -> Scale:
+        fast = np.array([run.fast for run in runs])
+        pairs = np.array([(run.fast, y) for run in runs if (y := run.complete) is not None]).reshape(-1, 2)
+        unit = float(np.max(np.abs(fast), initial=0.0)) or 1.0
+        z = fast / unit
         low, middle, high = np.percentile(z, [25, 50, 75])
-        cut = float(high + WORST * (high - low)) if high > low else float(z.max())
+        cut = float(high + WORST * (high - low)) if high > low and options.values == "cut" else float(z.max())
         spread = float(np.std(np.minimum(z, cut)))
-        return cls(unit, cut, float(middle), spread if spread > LEAST_SPREAD else 1.0)
+        spread = spread if spread > LEAST_SPREAD else 1.0
+        # With a free factor, the bounds that a user gives hold for y_c - rho y_e only if no centre is subtracted.
+        centre = 0.0 if options.rho is None and options.bounds is not None else float(middle)
+        farthest = float(middle) + FARTHEST * spread
+        with np.errstate(over="ignore"):  # of a run that diverged: it is cut
+            before, after = np.minimum(pairs / unit, farthest).T
+        one_size = options.has_one_size
+        if one_size is None:  # not if a common cut would cut most of the complete level
+            one_size = bool(np.sum(after > cut) <= len(after) / 2)
+        complete_cut = cut if one_size or not len(after) else min(_carried(cut, before, after), farthest)
+        return cls(unit, cut, centre, spread, farthest if options.values == "plain" else complete_cut, one_size)
 
     def __call__(self, values: Array) -> Array:
+        """Values of the fast level."""
         return np.asarray((np.minimum(values / self.unit, self.cut) - self.centre) / self.spread)
+
+    def complete(self, values: Array) -> Array:
+        """Values of the complete level."""
+        with np.errstate(over="ignore"):
+            z = values / self.unit
+        return np.asarray((np.minimum(z, self.complete_cut) - self.centre) / self.spread)
+
+    @property
+    def highest(self) -> tuple[float, float]:
+        """Where values of the fast and of the complete level are cut."""
+        return (self.cut - self.centre) / self.spread, (self.complete_cut - self.centre) / self.spread
 
     @property
     def reach(self) -> float:
         """How far above 0 the cut is, in spreads."""
         return self.cut / self.spread
 
+    def bias(self, bound: float, rho: float) -> float:
+        """A bound of y_c - rho y_e, given in the units of the values."""
+        return (bound / self.unit - (1.0 - rho) * self.centre) / self.spread
+
+
+def _carried(cut: float, before: Array, after: Array) -> float:
+    """The cut of the fast level carried over to the complete one: as far from the median of complete runs, in
+    interquartile ranges of the level. So a line between the levels is still one after the cuts. The quartiles are
+    values themselves: one of four may be anything."""
+    (low, middle, high), (low_after, middle_after, high_after) = (
+        np.percentile(level, [25, 50, 75], method="inverted_cdf") for level in (before, after)
+    )
+    if high <= low:  # nothing to carry over by
+        return float(high_after + WORST * (high_after - low_after))
+    ratio = (high_after - low_after) / (high - low) or 1.0
+    return float(middle_after + ratio * max(cut - middle, high - low))
+
 
 @dataclass(frozen=True, eq=False)
 class TwoLevels:
-    """The joint surrogate of all runs, fitted at most once per ask. Options as in `bopt`."""
+    """The joint surrogate of all runs, fitted at most once per ask."""
 
     space: Space
     runs: list[TrainingRun]
     stored: dict[str, Any] | None  # hyperparameters of the last fit
-    surrogate: SurrogateKind
-    bias: BiasKind
-    value_is: ValueIs
-    rho: float | None
+    options: Modelling
     way: Way = Way.FULL
 
     @cached_property
     def _scale(self) -> Scale:
-        return Scale.of(np.array([run.fast for run in self.runs]))
+        return Scale.of(self.runs, self.options)
 
-    def scaled(self, values: Sequence[float]) -> Array:
-        return self._scale(np.array(values, dtype=np.float64))
+    def scaled(self, fast: Sequence[float]) -> Array:
+        """Values of the fast level."""
+        return self._scale(np.array(fast, dtype=np.float64))
+
+    def scaled_complete(self, complete: Sequence[float]) -> Array:
+        """Values of the complete level."""
+        return self._scale.complete(np.array(complete, dtype=np.float64))
+
+    @property
+    def has_one_size(self) -> bool:
+        """Whether values of both levels can be compared."""
+        return self._scale.has_one_size
 
     @cached_property
     def model(self) -> two_fidelity.TwoFidelity:
@@ -163,26 +211,40 @@ class TwoLevels:
         warm = two_fidelity.Hyperparameters.from_json(self.stored) if self.stored else None
         if self.way.refits:
             return self._fitted(self.runs, warm)
-        if warm is None or warm.law != self.bias or len(warm.bias.log_scales) != number_of_groups(self.space.groups):
+        if warm is None or not self.options.has_found(warm, number_of_groups(self.space.groups)):
             warm = self._fitted(self._few(HURRIED_ROWS)).hyperparameters
         bounds = self._bounds()
         kept = warm if isinstance(bounds, str) else replace(warm, bounds=bounds)
         runs = self.runs if self.way is Way.KEPT else self._few()
-        return two_fidelity.from_hyperparameters(*self._data(runs), kept, self.space.groups)
+        return two_fidelity.from_hyperparameters(*self._data(runs), kept, self.space.groups, carry=self._carries)
 
     def _fitted(
         self, runs: Sequence[TrainingRun], warm: two_fidelity.Hyperparameters | None = None
     ) -> two_fidelity.TwoFidelity:
+        options = self.options
         return two_fidelity.fit(
-            *self._data(runs), self.space.groups, bounds=self._bounds(), rho=self.rho, bias=self.bias, warm=warm
+            *self._data(runs), self.space.groups, bounds=self._bounds(), rho=options.rho, bias=options.bias,
+            kernel=options.kernel, carry=self._carries, estimation=options.estimation, widen=True, warm=warm,
         )  # fmt: skip
+
+    @property
+    def _carries(self) -> bool:
+        return self.options.imputation == "carry"
 
     def _data(self, runs: Sequence[TrainingRun]) -> tuple[Array, Array, Array, Array]:
         """X_e, y_e, X_c and y_c, scaled."""
         X = self.features(runs)
         both = [i for i, run in enumerate(runs) if run.complete is not None]
         y_e = self.scaled([run.fast for run in runs])
-        return X, y_e, X[both], self.scaled([runs[i].complete or 0.0 for i in both])
+        return X, y_e, X[both], self._ends_of(y_e[both], self.scaled_complete([runs[i].complete or 0.0 for i in both]))
+
+    def _ends_of(self, y_e: Array, y_c: Array) -> Array:
+        """Values of complete runs: a cut does not move a bias out of its bounds."""
+        bounds, rho, (highest, highest_end) = self._bounds(), self.options.rho, self._scale.highest
+        if isinstance(bounds, str) or rho is None:
+            return y_c
+        is_cut = (y_e >= highest) | (y_c >= highest_end)
+        return np.where(is_cut, rho * y_e + np.clip(y_c - rho * y_e, *bounds), y_c)
 
     def _few(self, most: int = MOST_FEW) -> list[TrainingRun]:
         """Few of the runs: half of them complete ones, without which there would be no bias to learn."""
@@ -195,27 +257,32 @@ class TwoLevels:
         return self.space.features(units([run.trial for run in runs], len(self.space)))
 
     def _bounds(self) -> tuple[float, float] | Literal["learned"]:
-        if self.surrogate == "dgp" and self.bias == "truncated":
+        """Of the scaled bias: none (DGP), as given, by what the best so far can be, or learned from the runs."""
+        options, scale = self.options, self._scale
+        if not options.is_bounded:
             return (-np.inf, np.inf)
-        if self.value_is == "last":
+        if options.bounds is not None:
+            rho = 1.0 if options.rho is None else options.rho
+            lower, upper = options.bounds
+            return (
+                -np.inf if lower is None else scale.bias(lower, rho),
+                np.inf if upper is None else scale.bias(upper, rho),
+            )
+        if options.level == "last":
             return "learned"
-        lowest = min(run.fast if run.complete is None else run.complete for run in self.runs)
-        return (-self._scale.reach if lowest >= 0.0 and self._scale.reach > 0.0 else -np.inf, 0.0)
-
-    @cached_property
-    def fast_cost_model(self) -> CostModel | None:
-        """t_e(x): what the fast period costs."""
-        known = [run for run in self.runs if run.fast_cost is not None]
-        if not known:
-            return None
-        b = log_cost.logs(np.array([run.fast_cost for run in known], dtype=np.float64))
-        refit = self.way.refits
-        return choice.choose(self.features(known), b, self.space.groups, self.space.ratios, refit=refit).model
+        is_positive = bool(_ends(self.runs).min() >= 0.0) and scale.reach > 0.0
+        if options.rho in (1.0, None):
+            return (-scale.reach if is_positive else -np.inf, 0.0)
+        if not is_positive:
+            return "learned"
+        # 0 <= y_c <= y_e <= M, so that y_c - rho y_e lies between -rho M and (1 - rho) M, or 0 if that is less.
+        largest, rho = scale.cut * scale.unit, options.rho
+        return scale.bias(-rho * largest, rho), scale.bias(max(1.0 - rho, 0.0) * largest, rho)
 
     @property
     def target(self) -> float:
         """The best complete value so far."""
-        return float(min(self.scaled([run.complete for run in self.runs if run.complete is not None] or [0.0])))
+        return float(min(self.scaled_complete([y for run in self.runs if (y := run.complete) is not None] or [0.0])))
 
     @property
     def fits(self) -> dict[str, Any]:

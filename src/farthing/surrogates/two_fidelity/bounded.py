@@ -17,6 +17,9 @@ with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have cl
 (log l, log eta). Otherwise theta is (log l, log eta, mu, log s2), and only rho has a closed form, cut to where d stays
 in its bounds. The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so there mu has
 a prior: Normal(0, 2) in units of the spread.
+
+`Estimation(priors=False)` is maximum likelihood, as the paper has it: nu = 0 and no priors. `Estimation(noise=False)`
+is a process without noise, Eq. (2.1): eta is as small as a Cholesky factor allows.
 """
 
 from __future__ import annotations
@@ -57,6 +60,17 @@ from farthing.surrogates.gp import (
 from farthing.surrogates.kernels import matern52_with_decay
 
 Kernel = Literal["matern52", "gaussian"]
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """How hyperparameters are estimated: with priors or by the likelihood alone, of values with noise or without."""
+
+    priors: bool = True
+    noise: bool = True
+
+
+MOST_PROBABLE = Estimation()
 
 
 def gaussian_with_decay(s: Array) -> tuple[Array, Array]:
@@ -120,9 +134,11 @@ def process(
 POINTS = 256  # of the net behind Z in a fit: its error of 0.01 in log Z hardly moves the hyperparameters
 BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
 MEAN_SD = 2.0  # of the prior on mu
+NO_NOISE = (LOG_NOISE_BOUNDS[0], LOG_NOISE_BOUNDS[0])
 # Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
 LOG_VARIANCE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e4)))
+LEAST_VARIANCE = 1e-12  # of the spread of d: without a prior, equal values would have a variance of 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,15 +191,19 @@ class Loss:
     data: Observations
     kernel: Kernel = "matern52"
     points: int = POINTS
+    estimation: Estimation = MOST_PROBABLE
 
     def __post_init__(self) -> None:
         self.centred = self.data.X - self.data.X.mean(axis=0)  # squared distances by products lose fewer digits
+        self.strength = VARIANCE_STRENGTH if self.estimation.priors else 0.0  # nu
         g = self.data.g
-        self.bounds = [LOG_SCALE_BOUNDS] * g + [LOG_NOISE_BOUNDS]
+        self.bounds = [LOG_SCALE_BOUNDS] * g + [LOG_NOISE_BOUNDS if self.estimation.noise else NO_NOISE]
         centres, spreads = [*[log_median(LONG, g)] * g, LOG_NOISE_MEAN], [*[LOG_SCALE_SD] * g, LOG_NOISE_SD]
         if not self.data.has_closed_forms:
             self.bounds += [MEAN_BOUNDS, LOG_VARIANCE_BOUNDS]
             centres, spreads = [*centres, 0.0, 0.0], [*spreads, MEAN_SD if self.data.is_bounded else np.inf, np.inf]
+        if not self.estimation.priors:
+            spreads = [np.inf] * len(spreads)
         self.prior = NormalPrior(np.array(centres), np.array(spreads))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
@@ -198,7 +218,7 @@ class Loss:
         G = np.tril(inverse, -1)
         G = 0.5 * (G + G.T + np.diag(np.diag(inverse)) - alpha[:, None] * alpha)
         value = float(np.log(np.diag(parts.L)).sum()) + 0.5 * float(parts.residual @ alpha)
-        value += 0.5 * VARIANCE_STRENGTH * (np.log(s2) + 1.0 / s2)
+        value += 0.5 * self.strength * (np.log(s2) + 1.0 / s2)
         by_mean = -float(alpha.sum())
         if data.is_bounded:
             b, (lower, upper) = data.boxed, (np.full(data.boxed, bound) for bound in data.bounds)
@@ -217,7 +237,7 @@ class Loss:
         gradient[:g] = 2.0 * by_log_scales(scaled, Z[:, :-1], Z[:, -1], data.groups, g)
         if not data.has_closed_forms:
             gradient[g + 1] = by_mean
-            gradient[g + 2] = s2 * float((G * k).sum()) + eta * trace + 0.5 * VARIANCE_STRENGTH * (1.0 - 1.0 / s2)
+            gradient[g + 2] = s2 * float((G * k).sum()) + eta * trace + 0.5 * self.strength * (1.0 - 1.0 / s2)
         prior, by_prior = self.prior(theta)
         return value + prior, gradient + by_prior
 
@@ -247,7 +267,8 @@ class Loss:
         rho = self._factor(float(apart @ data.y), float(apart @ data.low))
         mean = float((y - rho * low).sum()) / ones
         residual, alpha = data.y - rho * data.low - mean, y - rho * low - mean * one
-        s2 = (max(float(residual @ alpha), 0.0) + VARIANCE_STRENGTH) / (n + VARIANCE_STRENGTH)
+        s2 = (max(float(residual @ alpha), 0.0) + self.strength) / (n + self.strength)
+        s2 = max(s2, LEAST_VARIANCE)
         return Profiled(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
 
     def _factor(self, product: float, square: float) -> float:
@@ -258,11 +279,13 @@ class Loss:
         return float(np.clip(best, *self.data.factors))
 
 
-def best_theta(data: Observations, kernel: Kernel, warm: Array | None, cold: bool) -> Array:
+def best_theta(
+    data: Observations, kernel: Kernel, warm: Array | None, cold: bool, estimation: Estimation = MOST_PROBABLE
+) -> Array:
     """The theta of least loss from `warm`, or, when cold, from several starts without bounds and then with them."""
-    loss = Loss(data, kernel)
+    loss = Loss(data, kernel, estimation=estimation)
     if cold or warm is None:
-        free = Loss(data.unbounded, kernel)
+        free = Loss(data.unbounded, kernel, estimation=estimation)
         g = data.g
         tried = [polished(free, start, COLD_ITERATIONS) for start in starts(g, START_LOG_NOISE)]
         tried += [] if warm is None else [polished(free, warm[: g + 1], COLD_ITERATIONS)]

@@ -15,10 +15,26 @@ from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates import gp
 from farthing.surrogates.fitting import grouped, is_cold, number_of_groups
 from farthing.surrogates.gp import GP
-from farthing.surrogates.two_fidelity.bounded import Kernel, Loss, Observations, best_theta, process
+from farthing.surrogates.two_fidelity.bounded import (
+    MOST_PROBABLE,
+    Estimation,
+    Kernel,
+    Loss,
+    Observations,
+    best_theta,
+    process,
+)
 from farthing.surrogates.two_fidelity.joint import Joint
 from farthing.surrogates.two_fidelity.model import BiasLaw, Hyperparameters, TwoFidelity
-from farthing.surrogates.two_fidelity.paired import FREE, Bounds, PairedRuns, learned_bounds, log_bias, spread
+from farthing.surrogates.two_fidelity.paired import (
+    FREE,
+    Bounds,
+    PairedRuns,
+    learned_bounds,
+    log_bias,
+    sign_bounds,
+    spread,
+)
 
 Learned = Literal["learned"]
 
@@ -37,12 +53,14 @@ def fit(
     bias: BiasLaw = "truncated",
     kernel: Kernel = "matern52",
     carry: bool = True,
+    estimation: Estimation = MOST_PROBABLE,
+    widen: bool = False,
     warm: Hyperparameters | None = None,
 ) -> TwoFidelity:
-    """Both fidelities with their most probable hyperparameters, searched from `warm` or, on a schedule, several starts.
+    """Both fidelities with their best hyperparameters, searched from `warm` or, on a schedule, several starts.
 
-    `bounds` are those of the bias y_c - rho y_e (infinite: DGP), or "learned" from the observed biases; `rho=None`
-    estimates the factor.
+    `bounds` are those of the bias y_c - rho y_e (infinite: DGP), or "learned" from the observed biases. Biases outside
+    of them are refused, or, with `widen`, widen them. `rho=None` estimates the factor.
 
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> y = np.sin(6 * X[:, 0])
@@ -57,18 +75,22 @@ def fit(
     _check_options(bounds, rho, bias, kernel)
     if warm is not None and not _is_usable(warm, columns, bias, kernel):
         warm = None
-    low = fit_plain(X_e, y_e, columns, kernel, None if warm is None else warm.low)
+    low = fit_plain(X_e, y_e, columns, kernel, None if warm is None else warm.low, estimation)
     runs = PairedRuns.of(low, X_c, y_c, carry)
     if rho is None and len(y_c) < FEWEST_FOR_FACTOR:
         rho = 1.0
     first = runs.least_squares() if rho is None else rho
     limits = learned_bounds(runs.bias(first)[: runs.both], runs.slack) if isinstance(bounds, str) else bounds
-    if rho is not None:
+    if bias == "lognormal" and limits == FREE:  # too few biases to learn bounds from
+        limits = sign_bounds(runs.bias(first))
+    if widen:
+        limits = runs.widened(limits, first, rho is None)
+    elif rho is not None:
         runs.check(limits, rho)
     if bias == "lognormal":
-        found = _fit_lognormal(low, runs, columns, limits, first, kernel, warm)
+        found = _fit_lognormal(low, runs, columns, limits, first, kernel, estimation, warm)
     else:
-        found = _fit_truncated(low, runs, columns, limits, first, rho is None, kernel, warm)
+        found = _fit_truncated(low, runs, columns, limits, first, rho is None, kernel, estimation, warm)
     return _assembled(low, runs, found, columns, carry)
 
 
@@ -78,7 +100,8 @@ def from_hyperparameters(
 ) -> TwoFidelity:  # fmt: skip
     """The model with given hyperparameters; mean and variance of the low fidelity in closed form."""
     columns = np.arange(X_e.shape[1]) if groups is None else groups
-    low = _plain_at(X_e, y_e, columns, hyperparameters.kernel, hyperparameters.low)
+    estimation = Estimation(priors=hyperparameters.priors)
+    low = _plain_at(X_e, y_e, columns, hyperparameters.kernel, hyperparameters.low, estimation)
     return _assembled(low, PairedRuns.of(low, X_c, y_c, carry), hyperparameters, columns, carry)
 
 
@@ -90,20 +113,25 @@ def _assembled(low: GP, runs: PairedRuns, h: Hyperparameters, groups: Ints, carr
     return TwoFidelity(Joint(low, bias, h.rho, 0 if extra is None else len(d) - runs.both), h, carry)
 
 
-def fit_plain(X: Array, y: Array, groups: Ints, kernel: Kernel, warm: gp.Hyperparameters | None) -> GP:
-    """One fidelity alone, Eq. (3.4): the process of `gp`, or the same with the Gaussian kernel."""
-    if kernel == "matern52":
+def fit_plain(
+    X: Array, y: Array, groups: Ints, kernel: Kernel, warm: gp.Hyperparameters | None,
+    estimation: Estimation = MOST_PROBABLE,
+) -> GP:  # fmt: skip
+    """One fidelity alone, Eq. (3.4): the process of `gp`, or one with the Gaussian kernel or estimated otherwise."""
+    if kernel == "matern52" and estimation == MOST_PROBABLE:
         return gp.fit(X, y, groups, warm)
     cold = is_cold(len(X), warm)
-    theta = best_theta(_plain(X, y, groups), kernel, None if warm is None else warm.theta, cold)
-    return _plain_at(X, y, groups, kernel, _found(theta, theta.size - 1, len(X), warm, cold))
+    theta = best_theta(_plain(X, y, groups), kernel, None if warm is None else warm.theta, cold, estimation)
+    return _plain_at(X, y, groups, kernel, _found(theta, theta.size - 1, len(X), warm, cold), estimation)
 
 
-def _plain_at(X: Array, y: Array, groups: Ints, kernel: Kernel, hyperparameters: gp.Hyperparameters) -> GP:
-    if kernel == "matern52":
+def _plain_at(
+    X: Array, y: Array, groups: Ints, kernel: Kernel, hyperparameters: gp.Hyperparameters, estimation: Estimation
+) -> GP:
+    if kernel == "matern52" and estimation.priors:
         return gp.from_hyperparameters(X, y, hyperparameters, groups)
     unit = spread(y)
-    parts = Loss(_plain(X, y, groups), kernel).profiled(hyperparameters.theta)
+    parts = Loss(_plain(X, y, groups), kernel, estimation=estimation).profiled(hyperparameters.theta)
     if parts is None:
         raise FloatingPointError("the matrix has no Cholesky factor at these hyperparameters")
     mean, variance = float(y.mean()) + unit * parts.mean, unit**2 * parts.variance
@@ -116,7 +144,7 @@ def _plain(X: Array, y: Array, groups: Ints) -> Observations:
 
 def _fit_truncated(
     low: GP, runs: PairedRuns, groups: Ints, bounds: Bounds, rho: float, is_free: bool, kernel: Kernel,
-    warm: Hyperparameters | None,
+    estimation: Estimation, warm: Hyperparameters | None,
 ) -> Hyperparameters:  # fmt: skip
     """Eq. (3.5), in units of the spread of d; `rho` is where a free factor begins."""
     d, extra = runs.bias(rho), runs.extra(rho)
@@ -136,8 +164,8 @@ def _fit_truncated(
     if warm is not None and start is not None and not data.has_closed_forms:
         start = np.append(start, [(warm.mean - centre) / unit, np.log(warm.variance / unit**2)])
     cold = is_cold(n, None if warm is None else warm.bias)
-    theta = best_theta(data, kernel, start, cold)
-    parts = Loss(data, kernel).profiled(theta)
+    theta = best_theta(data, kernel, start, cold, estimation)
+    parts = Loss(data, kernel, estimation=estimation).profiled(theta)
     assert parts is not None  # the search ended at a finite loss
     return Hyperparameters(
         low.hyperparameters,
@@ -148,17 +176,21 @@ def _fit_truncated(
         bounds,
         "truncated",
         kernel,
+        estimation.priors,
     )
 
 
 def _fit_lognormal(
-    low: GP, runs: PairedRuns, groups: Ints, bounds: Bounds, rho: float, kernel: Kernel, warm: Hyperparameters | None
+    low: GP, runs: PairedRuns, groups: Ints, bounds: Bounds, rho: float, kernel: Kernel, estimation: Estimation,
+    warm: Hyperparameters | None,
 ) -> Hyperparameters:  # fmt: skip
-    """An ordinary process on log |d|."""
-    fitted = fit_plain(runs.X, log_bias(runs.bias(rho), bounds), groups, kernel, None if warm is None else warm.bias)
+    """An ordinary process on log |d|, or on the log of the distance from the end that d cannot pass."""
+    logs = log_bias(runs.bias(rho), bounds)
+    fitted = fit_plain(runs.X, logs, groups, kernel, None if warm is None else warm.bias, estimation)
     return Hyperparameters(
-        low.hyperparameters, fitted.hyperparameters, fitted.mean, fitted.variance, rho, bounds, "lognormal", kernel
-    )
+        low.hyperparameters, fitted.hyperparameters, fitted.mean, fitted.variance, rho, bounds, "lognormal", kernel,
+        estimation.priors,
+    )  # fmt: skip
 
 
 def _found(theta: Array, g: int, n: int, warm: gp.Hyperparameters | None, cold: bool) -> gp.Hyperparameters:
@@ -187,8 +219,8 @@ def _check_options(bounds: Bounds | str, rho: float | None, bias: str, kernel: s
             raise InvalidArgument(f'bounds: expected two numbers or "learned", got {bounds!r}')
     elif not bounds[0] < bounds[1]:
         raise InvalidArgument(f"bounds: expected (lower, upper) with lower < upper, got {bounds}")
-    if bias == "lognormal" and (isinstance(bounds, str) or bounds[0] < 0.0 < bounds[1]):
-        raise InvalidArgument(f"bounds: expected both on one side of 0 for a log-normal bias, got {bounds}")
+    if bias == "lognormal" and not isinstance(bounds, str) and not np.isfinite(bounds).any():
+        raise InvalidArgument(f"bounds: expected a finite bound for a log-normal bias, got {bounds}")
     if bias == "lognormal" and rho is None:
         raise InvalidArgument(
             "rho: expected a number with a log-normal bias, for which it cannot be estimated, got None"

@@ -17,7 +17,8 @@ Where the paper plugs in a point estimate, we carry its uncertainty (`carry=True
     tells about y_e and delta. It is not held to the bounds: only runs seen at both fidelities are in the box.
 At a row of X_e the run's own y_e replaces the process's, without variance: it is that run which continues to the end.
 
-`bias="lognormal"` is the alternative of the paper's section 6: delta = -exp(GP) or exp(GP), by the sign of the bounds.
+`bias="lognormal"` is the alternative of the paper's section 6: delta = -exp(GP) or exp(GP), by the sign of the bounds,
+and b2 - exp(GP) or b1 + exp(GP) where the bounds allow both signs (the paper does not say).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from farthing.surrogates import gp
 from farthing.surrogates.gp import GP
 from farthing.surrogates.two_fidelity.bounded import Kernel
 from farthing.surrogates.two_fidelity.joint import Joint, Pair
-from farthing.surrogates.two_fidelity.paired import FREE, Bounds, keys, sign_of
+from farthing.surrogates.two_fidelity.paired import FREE, Bounds, keys, log_normal_end
 
 BiasLaw = Literal["truncated", "lognormal"]
 
@@ -52,13 +53,14 @@ class Hyperparameters:
     bounds: Bounds = FREE
     law: BiasLaw = "truncated"
     kernel: Kernel = "matern52"
+    priors: bool = True  # whether they were estimated with priors
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; an infinite bound is None, because JSON has no infinity."""
         return {
             "low": self.low.as_json(), "bias": self.bias.as_json(), "mean": self.mean, "variance": self.variance,
             "rho": self.rho, "bounds": [b if np.isfinite(b) else None for b in self.bounds],
-            "kind": self.law, "kernel": self.kernel,
+            "kind": self.law, "kernel": self.kernel, **({} if self.priors else {"priors": False}),
         }  # fmt: skip
 
     @classmethod
@@ -68,7 +70,7 @@ class Hyperparameters:
             gp.Hyperparameters.from_json(stored["low"]), gp.Hyperparameters.from_json(stored["bias"]),
             float(stored["mean"]), float(stored["variance"]), float(stored["rho"]),
             (-np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)),
-            stored["kind"], stored["kernel"],
+            stored["kind"], stored["kernel"], bool(stored.get("priors", True)),
         )  # fmt: skip
 
 
@@ -162,19 +164,19 @@ class TwoFidelity:
         """Moments of delta from those of its process."""
         bounds = self.hyperparameters.bounds
         if self.hyperparameters.law == "lognormal":
-            return _lognormal(mean, variance, sign_of(bounds))
+            return _lognormal(mean, variance, *log_normal_end(bounds))
         if bounds == FREE:
             one, nothing = np.ones_like(mean), np.zeros_like(mean)
             return Moments(mean, variance, one, nothing, nothing, one)
         return interval_moments(mean, variance, *bounds)
 
 
-def _lognormal(mean: Array, variance: Array, sign: float) -> Moments:
-    """Moments of sign exp(N(mean, variance))."""
+def _lognormal(mean: Array, variance: Array, end: float, sign: float) -> Moments:
+    """Moments of end + sign exp(N(mean, variance))."""
     centre = sign * np.exp(mean + 0.5 * variance)
     squared = centre * centre
     spread = squared * np.expm1(variance)
-    return Moments(centre, spread, centre, 0.5 * centre, 2.0 * spread, spread + squared * np.exp(variance))
+    return Moments(end + centre, spread, centre, 0.5 * centre, 2.0 * spread, spread + squared * np.exp(variance))
 
 
 def _chain(by_mean: Array, mean_slope: Array, by_variance: Array, variance_slope: Array) -> Array:

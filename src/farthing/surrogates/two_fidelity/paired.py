@@ -80,18 +80,33 @@ class PairedRuns:
                 f'{len(seen)} lie outside, the first at {outside[0]:g}: give wider bounds, or bounds="learned"'
             )
 
+    def widened(self, bounds: Bounds, rho: float, is_free: bool) -> Bounds:
+        """The bounds, widened where an observed bias lies outside of them. A free rho may be any that keeps to them;
+        `rho` is where it begins."""
+        if is_free and (ends := self._factor_range(bounds))[0] <= ends[1]:
+            return bounds
+        seen = self.bias(rho)[: self.both]
+        least, largest = float(seen.min(initial=np.inf)), float(seen.max(initial=-np.inf))
+        return (
+            least if least < bounds[0] - self.slack else bounds[0],
+            largest if largest > bounds[1] + self.slack else bounds[1],
+        )
+
     def factors(self, bounds: Bounds) -> Bounds:
         """The smallest and the largest rho that keep every observed bias within the bounds."""
-        moving = np.flatnonzero(self.low[: self.both])
-        wider = np.array(bounds) + np.array([-self.slack, self.slack])
-        ends = (self.y[moving, None] - wider) / self.low[moving, None]
-        least, largest = float(ends.min(axis=1).max(initial=-np.inf)), float(ends.max(axis=1).min(initial=np.inf))
+        least, largest = self._factor_range(bounds)
         if least > largest:
             raise InvalidArgument(
                 f"bounds: expected bounds that hold the biases y_c - rho y_e of {self.both} runs for some rho, got "
                 f'{bounds}: give wider bounds, or bounds="learned"'
             )
         return least, largest
+
+    def _factor_range(self, bounds: Bounds) -> Bounds:
+        moving = np.flatnonzero(self.low[: self.both])
+        wider = np.array(bounds) + np.array([-self.slack, self.slack])
+        ends = (self.y[moving, None] - wider) / self.low[moving, None]
+        return float(ends.min(axis=1).max(initial=-np.inf)), float(ends.max(axis=1).min(initial=np.inf))
 
 
 def learned_bounds(d: Array, slack: float = 0.0) -> Bounds:
@@ -114,15 +129,31 @@ def spread(d: Array, of_low: float = 0.0) -> float:
     return max(own, 1e-8 * float(np.abs(d).max())) or 1.0
 
 
-def sign_of(bounds: Bounds) -> float:
-    """-1 where the bias cannot be positive, 1 where it cannot be negative."""
-    return -1.0 if bounds[1] <= 0.0 else 1.0
+def sign_bounds(d: Array) -> Bounds:
+    """Bounds of a log-normal bias when only its sign is known: that of most biases, negative if they are even."""
+    return (0.0, np.inf) if np.sign(d).sum() > 0.0 else (-np.inf, 0.0)
+
+
+def log_normal_end(bounds: Bounds) -> tuple[float, float]:
+    """(end, sign) of a log-normal bias end + sign exp(GP): it is -exp(GP) or exp(GP) where the bounds tell its sign.
+    Otherwise it lies below its upper bound, since training improves a value, or above its lower one.
+
+    >>> log_normal_end((-1.0, 0.0)), log_normal_end((-1.0, 0.5)), log_normal_end((-1.0, np.inf))
+    ((0.0, -1.0), (0.5, -1.0), (-1.0, 1.0))
+    """
+    if bounds[1] <= 0.0:
+        return 0.0, -1.0
+    if bounds[0] >= 0.0:
+        return 0.0, 1.0
+    return (bounds[1], -1.0) if np.isfinite(bounds[1]) else (bounds[0], 1.0)
 
 
 def log_bias(d: Array, bounds: Bounds) -> Array:
-    """log |d|; a bias of 0 or of the wrong sign counts as a small share of the median."""
-    size = sign_of(bounds) * d
-    least = LEAST_BIAS * float(np.median(np.abs(d[d != 0.0]))) if np.any(d != 0.0) else 1e-12
+    """log of the distance of d from the end of a log-normal bias; one at the end, or beyond it, counts as a small
+    share of the median."""
+    end, sign = log_normal_end(bounds)
+    size = sign * (d - end)
+    least = LEAST_BIAS * float(np.median(np.abs(size[size != 0.0]))) if np.any(size != 0.0) else 1e-12
     return np.asarray(np.log(np.maximum(size, least)))
 
 
