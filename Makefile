@@ -6,7 +6,7 @@ BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks blackbox batches failures bapi finishing bopt-synthetic bopt-curves bopt-toy levels \
-	extrapolation cost-models cost-transfer sklearn runner start throughput attack
+	extrapolation cost-models cost-transfer sklearn runner start throughput attack papers
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -32,6 +32,7 @@ help:
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
 	@echo "  make bench-batches         the same in batches of 1 to 16"
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
+	@echo "  make bench-papers          our defaults compared with the papers' forms (LCBENCH=FOLDER adds networks; WORKERS=N)"
 	@echo "Learners that train step by step"
 	@echo "  make bench-bapi            iterative learners under a budget, compared with peers (needs LCBENCH=FOLDER)"
 	@echo "  make bench-finishing       studies that end with the best trained to its end, and at what cost (LCBENCH=FOLDER)"
@@ -49,6 +50,7 @@ help:
 	@echo "  make bench-start           how much of a budget goes into starting processes, compared with Optuna"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
 	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
+	@echo "Each system gets an environment of its own; BENCHMARK_PYTHON=/path/to/python uses that one for all, as it is."
 
 demo: .venv/demo.stamp
 	$(BIN)/python -m farthing.problems.demo
@@ -81,6 +83,9 @@ bench-batches: .venv/demo.stamp
 
 bench-bapi bench-extrapolation bench-finishing: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$* $(if $(LCBENCH),--data $(LCBENCH))
+
+bench-papers: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.papers $(if $(LCBENCH),--data $(LCBENCH)) $(if $(WORKERS),--workers $(WORKERS))
 
 bench-bopt-curves: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.bopt_curves $(if $(MNIST),--mnist $(MNIST))

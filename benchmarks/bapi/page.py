@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from benchmarks.bapi.findings import GRID, OUR_BEST, RESAMPLES, SHARES, Findings, overall_ranks, plans_of
 from benchmarks.bapi.runs import SAMPLE, TASKS, WIDE, Method
-from benchmarks.common.documents import machine_text, table
+from benchmarks.common.documents import listed, machine_text, table
 from benchmarks.common.statistics import less, percent
 
 Array = NDArray[np.float64]
+
+UNCONSTRAINED = "bapi-plain"
 
 
 def _with_interval(part: Findings, cells: Array, digits: int) -> str:
@@ -86,6 +88,22 @@ def own_table(found: Mapping[float, Findings]) -> str:
     return table(["regret of `bapi` / regret of", *(_budget(multiple) for multiple in found)], rows)
 
 
+def constraint_text(found: Mapping[float, Findings]) -> str:
+    """Whether it helps that the model knows that curves only fall."""
+    parts = [part for part in found.values() if part.bapi is not None]
+    plain = [next((m for m in part.methods if m.name == UNCONSTRAINED), None) for part in parts]
+    ratios = [part.ratio(part.bapi, m) for part, m in zip(parts, plain, strict=True) if part.bapi and m]
+    if not ratios:
+        return ""
+    numbers = listed([f"{ratio.value:.2f}" for ratio in ratios])
+    budgets = listed([f"{part.multiple:g}" for part in parts])
+    said = f"has {numbers} times the regret of the one without it at budgets of {budgets} trainings"
+    if all(ratio.high < 1.0 for ratio in ratios):
+        return f"The monotone constraint of the paper helped: the model with it {said}."
+    chance = "; all intervals include 1" if all(ratio.low <= 1.0 <= ratio.high for ratio in ratios) else ""
+    return f"The monotone constraint of the paper did not help on these tasks: the model with it {said}{chance}."
+
+
 def plan_text(plans: dict[str, Any] | None) -> str:
     if plans is None:
         return "No cost was predicted."
@@ -150,6 +168,8 @@ where the interval includes 1 the difference may be chance.
 
 {own}
 
+{constraint}
+
 {sections}
 
 ## Predicted and actual cost
@@ -170,6 +190,10 @@ where the interval includes 1 the difference may be chance.
   workers; eta = 3, rungs at 2, 6, 17 and 52 epochs. SMAC3: `MultiFidelityFacade` with the same rungs, and 10 random
   configurations as its first design: its default of 70 is more than most of the budgets can begin. A promoted
   configuration goes on and is charged its new epochs.
+- The method is our version of BAPI at its defaults, not the paper's form; [the comparison of the two](papers.md) is a
+  page of its own. Of the paper's rivals, EI (our `ei`), Hyperband, BOHB and random search are here. BMS-EI, MS-EI,
+  BINOCULARS, BOIL and GLASSES are not, so this page says nothing about how `bapi` compares with other methods that
+  plan ahead. SMAC3, Optuna's pruners, `eipu` and `bopt` are not in the paper.
 - A method that takes one value per run is told the best so far. Methods that do not know the budget are run once with
   the largest budget of the task, and cut for the others; their seconds are those of the whole run.
 - No default was chosen on these tasks. Other tasks of LCBench were used for that.
@@ -200,6 +224,7 @@ def document(found: Mapping[float, Findings], missing: Sequence[Method], seeds: 
         comparison=comparison_text(found),
         overall=overall_table(found),
         own=own_table(found) if is_comparable(found) else "Nothing.",
+        constraint=constraint_text(found),
         sections=sections(found),
         plans=plan_text(plans_of(found)),
         machine=machine_text(facts, versions(found)),

@@ -121,9 +121,9 @@ regret of all methods:
 {comparison}
 
 Where two shares are shown, the second is of levels at which the mean regret of both BOPT and another method is below
-1e-6: solved by both. The rows "as in the paper" follow Eq. (4.1) and its width exactly,
-`BOPT(aim="fast", width="dimension")`; they are not counted, neither for BOPT nor for the others. EQIE and `ei` run on
-Farthing's own models; the column on other libraries leaves these two out.
+1e-6: solved by both. The rows "as in the paper" are its form, `BOPT.paper()`, with the levels and the first design of
+this experiment; they are not counted, neither for BOPT nor for the others. EQIE and `ei` run on Farthing's own models;
+the column on other libraries leaves these two out.
 
 {sections}
 

@@ -8,11 +8,11 @@ import platform
 import re
 import textwrap
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common.environments import DOCS
+from benchmarks.common.versions import version
 
 WIDTH = 100
 GLUE = "\x1f"  # stands for a space at which a line must not be broken

@@ -2,6 +2,9 @@
 
 Each system lives in `.venvs/<name>`. It is made from `requirements/<name>.txt` the first time it is needed, and again
 whenever that file or the project's own dependencies change.
+
+Where nothing can be installed, `BENCHMARK_PYTHON=/path/to/python` names one Python that is used for all systems as it
+is. It needs what the systems in question need; PYTHONPATH may say where that lies.
 """
 
 from __future__ import annotations
@@ -37,7 +40,12 @@ def digest(*paths: Path) -> str:
 
 
 def ensure(name: str) -> Path:
-    """The Python of a system's environment, which is made if it is missing or its requirements changed."""
+    """The Python of a system's environment, which is made if it is missing or its requirements changed.
+
+    With BENCHMARK_PYTHON it is that one, and nothing is made.
+    """
+    if given := os.environ.get("BENCHMARK_PYTHON"):
+        return Path(given)
     home = ROOT / ".venvs" / name
     python = home / "bin" / "python"
     stamp = home / "requirements.sha256"

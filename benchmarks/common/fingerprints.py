@@ -25,13 +25,23 @@ def short_hash(key: object) -> str:
 
 
 def code_of(path: Path) -> str:
-    """What a file does: comments, docstrings and layout are left out."""
+    """What a file does, written alike by every version of Python: comments, docstrings and layout are left out."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         match node:
             case ast.AST(body=[ast.Expr(value=ast.Constant()), *rest]):
                 node.body = rest or [ast.Pass()]
-    return ast.dump(tree)
+    return repr(_plain(tree))
+
+
+def _plain(node: object) -> object:
+    """A tree as nested lists without what is empty: newer versions of Python add fields, such as `type_params`."""
+    if isinstance(node, list):
+        return [_plain(part) for part in node]
+    if not isinstance(node, ast.AST):
+        return node
+    parts = [[name, _plain(part)] for name, part in ast.iter_fields(node) if part is not None and part != []]
+    return [type(node).__name__, *parts]
 
 
 def code_hash(paths: Iterable[Path]) -> str:

@@ -4,7 +4,7 @@
     QUICK=1 python -m benchmarks.finishing --data FOLDER    2 tasks, 1 seed; prints only
     python -m benchmarks.finishing --page                   the page again, from its data
 
-`bapi` by its name ends as its paper says. `auto` is the same policy, with the rule of policies/finishing.py. The rule's
+`bapi` by its name does not have the rule. `auto` is the same policy, with the rule of policies/finishing.py. The rule's
 constants were chosen on the six tasks of LCBench that are not here. FOLDER holds the surrogate, see common/lcbench.py.
 One thread per worker; finished runs are kept, so that an interrupted benchmark continues.
 """
@@ -95,7 +95,7 @@ before the budget is spent; [the runner's page](runner.md#the-winner-whole) says
 its best trial complete, and does that cost quality?
 
 {tasks} tasks of LCBench (networks of {steps} epochs, 7 parameters, a surrogate), {seeds} seeds each; budgets in mean
-costs of a complete training. "without" is `bapi`, called by its name, which ends as its paper says; "with the rule" is
+costs of a complete training. "without" is `bapi`, called by its name, which does not have the rule; "with the rule" is
 `auto`, which is `bapi` and the rule. Regret is 0 for the lowest error among 10,000 random trainings and 1 for their
 median. "of the trained" is the regret of the best *complete* trial: of the model that you can use.
 

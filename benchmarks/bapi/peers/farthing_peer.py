@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
 
 import farthing as ft
 from benchmarks.bapi.peers.task import STEPS, Record, Task, Training, serve
+from benchmarks.common.policies import policy_of
+from benchmarks.common.versions import version
 from farthing.errors import StudyEnded
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
@@ -26,7 +27,7 @@ def parameter(one: Mapping[str, Any]) -> ft.Real | ft.Integer:
 
 def search(record: Record, task: Task) -> None:
     space = ft.Space({one["name"]: parameter(one) for one in record.space})
-    policy = ft.policies.policy_from_json(task["policy"])
+    policy = policy_of(task["policy"])
     budget = ft.Budget(cost=record.budget)
     with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=STEPS) as study, suppress(StudyEnded):
         while record.is_open and study.ended is None:

@@ -7,13 +7,11 @@ A task names the policy, or its paper's form, and options; what it leaves out is
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib.metadata import version
-from typing import Any
-
 import farthing
 from benchmarks.blackbox.peers.task import Task, serve
+from benchmarks.common.policies import policy_of
 from benchmarks.common.tables import Parameter, Table
+from benchmarks.common.versions import version
 from farthing.errors import StudyEnded
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
@@ -24,13 +22,6 @@ def translated(parameter: Parameter) -> farthing.Ordered | farthing.Choice:
     if parameter.ordered:
         return farthing.Ordered(parameter.values, log=parameter.log)
     return farthing.Choice(parameter.values)
-
-
-def policy_of(described: dict[str, Any]) -> farthing.policies.Policy:
-    """A policy by its name and options: `{"name": "carbo-paper", "alpha": 0.0}`."""
-    options = {option: given for option, given in described.items() if option != "name"}
-    policy: Any = farthing.policies.policy_of(described["name"])
-    return replace(policy, **options)  # type: ignore[no-any-return]
 
 
 class Farthing:

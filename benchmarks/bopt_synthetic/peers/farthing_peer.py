@@ -9,15 +9,13 @@ completely at once: that is one complete run, whose cheap value it sees on the w
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import farthing as ft
 from benchmarks.bopt_synthetic.peers.task import CHEAP, COMPLETE, Record, Task, first_complete, serve
+from benchmarks.common.policies import policy_of
+from benchmarks.common.versions import version
 from farthing.policies.bopt.stopping import Share
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
-
-
 TWO_LEVELS = {"bopt": {"s": 2}, "eqie": {}}  # the policies that train in two steps, and what they are told
 
 
@@ -28,8 +26,7 @@ def search(record: Record, task: Task) -> None:
 def two_levels(record: Record, task: Task) -> None:
     names, name = _names(record), task["policy"]["name"]
     levels = {"fast_ends": Share(share=0.5), "ends": None, "level": "last", "initial": record.function.initial}
-    options = {option: value for option, value in task["policy"].items() if option != "name"}
-    policy = ft.policies.BY_NAME[name](**{**options, **TWO_LEVELS[name], **levels})
+    policy = policy_of({**task["policy"], **TWO_LEVELS[name], **levels})
     space, budget = ft.Space({name: ft.Real(0.0, 1.0) for name in names}), ft.Budget(cost=record.budget)
     with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=2) as study:
         while record.is_open and study.ended is None:
@@ -61,7 +58,7 @@ def one_level(record: Record, task: Task) -> None:
     names = _names(record)
     start = [dict(zip(names, point, strict=True)) for point in first_complete(task)]
     space, budget = ft.Space({name: ft.Real(0.0, 1.0) for name in names}), ft.Budget(cost=record.budget)
-    policy = ft.policies.policy_from_json(task["policy"])
+    policy = policy_of(task["policy"])
     with ft.Study(space, budget, policy=policy, seed=task["seed"], start=start) as study:
         while record.is_open and study.ended is None:
             proposal = study.ask()
