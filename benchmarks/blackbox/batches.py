@@ -96,12 +96,17 @@ def batch_page(found: Findings, facts: dict[str, Any], most: int) -> str:
 
 
 def batch_data(found: Findings, facts: dict[str, Any]) -> dict[str, Any]:
-    """Final regret and evaluations per method, size, table and seed."""
+    """Final regret per method, size, table and seed; what CArBO saves at each size, per table."""
     finals = {
         method.name: {str(b): np.round(found.regret(method, 1.0, b), 5).tolist() for b in BATCHES}
         for method in found.methods
     }
-    return {"machine": facts, "versions": found.versions(), "means": MEANS, "tables": found.tables, "regret": finals}
+    claims = {batch: claim for batch in BATCHES if (claim := claim_of(found, batch)) is not None}
+    savings = {str(batch): np.round(claim.best, 4).tolist() for batch, claim in claims.items()}
+    return {
+        "machine": facts, "versions": found.versions(), "means": MEANS, "tables": found.tables, "regret": finals,
+        "savings": savings,
+    }  # fmt: skip
 
 
 def batches(arguments: argparse.Namespace) -> None:

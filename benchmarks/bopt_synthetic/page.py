@@ -150,8 +150,9 @@ the column on other libraries leaves these two out.
   too, with the same runs: then the design costs 7 (42).
 - Farthing: an objective that yields twice; `BOPT(surrogate=..., s=2, initial=5 or 30, fast_ends=Share(share=0.5),
   ends=None, level="last")`; the bounds of TGP are learned from the biases seen. `ei` at its defaults.
-- EQIE: our implementation, on the DGP model with the quantile 0.9; the points with a cheap run are among its candidates
-  for complete ones, at 4/5. Values far above the rest are cut level by level.
+- EQIE: the policy `eqie` with fixed costs, `EQIE.paper()`: on the DGP model with the quantile 0.9, `level` and rules
+  as above. The points with a cheap run are among its candidates for complete ones, at 4/5. A new point may be trained
+  completely at once; that costs 1, and shows its cheap value on the way.
 - Random search and TPE: Optuna's defaults, first points enqueued. SMAC3: `HyperparameterOptimizationFacade`, the first
   points as its design. BOHB: HpBandSter 0.7.4 in an environment of its own, budgets 1/5 and 1, eta = 5, its own models
   and brackets without the network of workers; a promoted run is charged 4/5.

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.common.fingerprints import fingerprint
 from benchmarks.common.kept_runs import Files, Runner
 from benchmarks.common.two_level_functions import FUNCTIONS, Function
+from farthing import policies
 from farthing.designs.nested import nested_latin_hypercube
-from farthing.policies.bopt import BOPT
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Method:
 
 def _bopt(surrogate: str, is_default: bool) -> Method:
     title = f"{surrogate.upper()}-BOPT" + ("" if is_default else ", as in the paper")
-    options = () if is_default else tuple(BOPT.PAPER.items())
+    options = () if is_default else tuple(policies.BOPT.PAPER.items())
     policy = (("name", "bopt"), ("surrogate", surrogate), *options)
     name, kind = (surrogate, "bopt") if is_default else (f"{surrogate}-paper", "paper")
     return Method(name, title, kind, "farthing", "bopt_synthetic.peers.farthing_peer", 2, policy)
@@ -51,7 +51,10 @@ def _bopt(surrogate: str, is_default: bool) -> Method:
 EI = Method(
     "ei", "`ei`", "rival", "farthing", "bopt_synthetic.peers.farthing_peer", 1, (("name", "ei"), ("end", "ignored"))
 )
-EQIE = Method("eqie", "EQIE", "rival", "farthing", "bopt_synthetic.peers.eqie_peer", 2)
+EQIE = Method(
+    "eqie", "EQIE", "rival", "farthing", "bopt_synthetic.peers.farthing_peer", 2,
+    (("name", "eqie"), *policies.EQIE.PAPER.items()),
+)  # fmt: skip
 METHODS = (
     *(_bopt(surrogate, is_default) for is_default in (True, False) for surrogate in ("tgp", "dgp")),
     EQIE,

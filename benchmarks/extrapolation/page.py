@@ -96,7 +96,8 @@ the end of real curves from their first 20 %, whether its curves fall, and how l
 
 Some runs are complete, the others were cut at 20 % of their steps; the final values of the cut ones are predicted. A
 curve is its running best, and the models get three points of it: after a quarter, a half and all of the steps it was
-trained.
+trained. The policy chooses its points by variance, unless it is told
+`points="halves"`, which are those of this page.
 
 - *last value*: what the run had when it was cut.
 - *plain GP*: the exact process of Farthing's other policies (Matern-5/2), with time as one more input.

@@ -4,7 +4,7 @@
     python -m benchmarks.papers --only tables          one group; the other groups of the page stay as they are
     QUICK=1 python -m benchmarks.papers                2 seeds of little; prints only
     python -m benchmarks.papers --page                 the page again, from its data
-    python -m benchmarks.papers --kept                 the page from the runs that are done
+    python -m benchmarks.papers --kept                 the page from the runs that are done, perhaps with --seeds 5
     python -m benchmarks.papers --methods carbo bapi-paper --tables choosing --seeds 3 --workers 16      prints only
 
 Groups are `tables`, `lcbench` (needs FOLDER, the surrogate of LCBench, see common/lcbench.py) and `two-level`. One
@@ -79,7 +79,8 @@ def main() -> None:
         return
     tables = arguments.tables and [t for name in arguments.tables for t in TABLE_GROUPS.get(name, (name,))]
     problems = [*(tables or ()), *(arguments.tasks or ()), *(arguments.functions or ())]
-    is_whole = not quick() and not any((arguments.methods, problems, arguments.seeds))
+    fewer = None if arguments.kept else arguments.seeds
+    is_whole = not quick() and not any((arguments.methods, problems, fewer))
     methods = arguments.methods or (QUICK_METHODS if quick() else None)
     problems = problems or list(QUICK_PROBLEMS if quick() else ())
     seeds = arguments.seeds or (QUICK_SEEDS if quick() else SEEDS)

@@ -37,9 +37,11 @@ SET_BY_FUNCTIONS = frozenset({"s", "initial", "ratio", "fast_ends", "ends", "lev
 
 BLACK_BOX = ("carbo", "cei", "eipu", "ei_cool", "ei")
 WITH_SINGLES = frozenset({"carbo", "cei", "bapi", "bopt"})
-# Single options are measured on half of the tables and two thirds of the tasks, as many of them held out as not.
+# Single options are measured on half of the tables, two thirds of the tasks (as many of them held out as not), and the
+# functions that defaults were chosen on.
 SINGLE_TABLES = tuple(name for name in TABLES if name in CHOOSING[::2] + HELD_OUT[::2])
-SINGLE_TASKS = 4
+SINGLE_TASKS, SINGLE_FUNCTIONS = 4, 3
+ONE_LEVEL = ("ei",)  # sees no cheap level, so the two versions of Rosenbrock's are one to it
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Group:
     """Problems of one kind, and how a form is run on them.
 
     choosing   the problems that defaults are chosen on; the others are held out
-    singles    the problems that forms with a single option are run on
+    fewer      the problems that are enough for some forms: those with a single option, and those that cannot tell the
+               other problems from these
     mean       of scores: "arithmetic", or "geometric" where problems have other scales
     scores     (measures,) of each run
     """
@@ -55,7 +58,7 @@ class Group:
     name: str
     problems: tuple[str, ...]
     choosing: tuple[str, ...]
-    singles: tuple[str, ...]
+    fewer: tuple[str, ...]
     forms: tuple[Form, ...]
     measures: tuple[str, ...]
     mean: str
@@ -68,8 +71,7 @@ class Group:
         """Some forms, some problems."""
         forms = tuple(selected(list(self.forms), methods)) if methods else self.forms
         kept = tuple(problem for problem in self.problems if problems is None or problem in problems)
-        singles = kept if problems else self.singles
-        return replace(self, forms=forms, problems=kept, singles=singles)
+        return replace(self, forms=forms, problems=kept, fewer=kept if problems else self.fewer)
 
     def planned(self, seeds: int) -> dict[tuple[str, str, int], Any]:
         """Runs by form, problem and seed; seeds outermost, so that a part is a fair part."""
@@ -77,8 +79,12 @@ class Group:
             (form.name, problem, seed): self.run(form, problem, seed)
             for seed in range(seeds)
             for form in self.forms
-            for problem in (self.singles if form.kind == "single" else self.problems)
+            for problem in (self.fewer if self._needs_fewer(form) else self.problems)
         }
+
+    def _needs_fewer(self, form: Form) -> bool:
+        has_one_level = self.name == "two-level" and form.policy in ONE_LEVEL
+        return form.kind == "single" or has_one_level
 
 
 def _shares() -> tuple[str, ...]:
@@ -150,7 +156,7 @@ def two_level_group() -> Group:
         *forms_of("ei"),
     ]
     return Group(
-        "two-level", problems, problems, problems, tuple(forms), ("end", "area"), "geometric",
+        "two-level", problems, problems, problems[:SINGLE_FUNCTIONS], tuple(forms), ("end", "area"), "geometric",
         _function_run, two_level.FILES, two_level.measure, _function_scores,
     )  # fmt: skip
 
@@ -158,7 +164,7 @@ def two_level_group() -> Group:
 def _function_run(form: Form, problem: str, seed: int) -> two_level.Run:
     # What sets both levels is the experiment's, so only the other options are given: the rest is our default.
     policy = (("name", form.policy), *form.options.items())
-    levels, module = (1 if form.policy == "ei" else 2), "bopt_synthetic.peers.farthing_peer"
+    levels, module = (1 if form.policy in ONE_LEVEL else 2), "bopt_synthetic.peers.farthing_peer"
     method = two_level.Method(form.name, form.name, "bopt", "farthing", module, levels, policy)
     return two_level.Run(problem, method, seed)
 

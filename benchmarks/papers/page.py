@@ -69,9 +69,9 @@ ABSENT = "Not measured: it needs the surrogate of LCBench (`make bench-papers LC
 
 
 def _numbers(one: Comparison) -> str:
-    halves = [half for half in (one.choosing, one.held_out) if half is not None]
-    split = f"; {one.choosing.value:.2f} and {one.held_out.value:.2f} on the halves" if len(halves) == 2 else ""  # type: ignore[union-attr]
-    return f"ratio {one.main.value:.2f}, {one.main.to('.2f')}{split}"
+    halves = zip(HALVES, (one.choosing, one.held_out), strict=True)
+    split = [f"{half.value:.2f} {title}" for title, half in halves if half is not None]
+    return f"ratio {one.main.value:.2f}, {one.main.to('.2f')}" + (f"; {', '.join(split)}" if split else "")
 
 
 def paper_line(name: str, one: Comparison) -> str:
@@ -91,16 +91,25 @@ def paper_lines(found: Mapping[str, Sequence[Comparison]]) -> str:
 def single_lines(found: Mapping[str, Sequence[Comparison]]) -> str:
     """Which single changes are worth something, which are not, and which make it worse."""
     singles = [(name, one) for name, every in found.items() for one in every if one.kind == "single"]
-    parts = []
+    lines = []
     for verdict, head in (
         ("better", "Our choice is better than the paper's"),
         ("worse", "The paper's choice is better than ours"),
-        ("open", "No difference that could not be chance"),
     ):
         of = [(name, one) for name, one in singles if one.verdict == verdict]
         texts = [f"`{one.policy}` with `{one.shown}`, {WORDS[name].where} ({_short(one)})" for name, one in of]
-        parts.append(f"- {head}: {'; '.join(texts) or 'none'}.")
-    return "\n".join(parts)
+        lines.append(f"- {head}: {'; '.join(texts) or 'none'}.")
+    return "\n".join([*lines, f"- The difference may be chance: {_open_text(singles) or 'none'}."])
+
+
+def _open_text(singles: Sequence[tuple[str, Comparison]]) -> str:
+    """The options without a verdict, by group and policy."""
+    options: dict[tuple[str, str], list[str]] = {}
+    for name, one in singles:
+        if one.verdict == "open":
+            options.setdefault((name, one.policy), []).append(f"`{one.form.removeprefix(one.policy + '-')}`")
+    texts = [f"{listed(of)} of `{policy}`, {WORDS[name].where}" for (name, policy), of in options.items()]
+    return "; ".join(texts)
 
 
 def _short(one: Comparison) -> str:
@@ -171,7 +180,8 @@ is worth.
 
 Numbers are ratios, our default divided by the other form: below 1 our default is better. Behind each is its 95 %
 interval. "May be chance" means that the interval includes 1, or that the two halves of the problems disagree. There are
-{count} comparisons: about one in twenty intervals leaves out 1 by chance alone.
+{count} comparisons: about one in twenty intervals leaves out 1 by chance alone. "Choosing" are the problems that
+defaults may be chosen on, "held out" the others.
 
 ## In short
 

@@ -102,6 +102,26 @@ class TestWhatIsShown:
         earlier = json.loads(folder.answer("pareto", "s.db", "--json", "--trial", "4"))
         assert [point["log_ei"] for point in earlier["front"]] == pytest.approx(then.log_ei.tolist())
 
+    def test_what_became_of_a_front_and_the_alphas_are_those_of_the_library(self, folder):
+        studied(folder, values=(3.0, 1.0, 2.0, 4.0, 1.5, 2.5, 0.5))
+        found = json.loads(folder.answer("pareto", "s.db", "--json", "--persistence", "4"))
+        alphas = json.loads(folder.answer("pareto", "s.db", "--json", "--alphas"))
+        with ft.Study.open(folder.path / "s.db") as study:
+            moved, implied = study.persistence(4), study.implied_alphas()
+        assert found["share"] == moved.share
+        assert [point["kept"] for point in found["points"]] == moved.kept.tolist()
+        assert [point["log_ei"] for point in found["points"]] == pytest.approx(moved.log_ei.tolist())
+        assert [point["log_ei_before"] for point in found["points"]] == pytest.approx(moved.before.log_ei.tolist())
+        assert [(item["trial"], item["alpha"]) for item in alphas] == [
+            (i.trial, pytest.approx(i.alpha)) for i in implied
+        ]
+        text = folder.answer("pareto", "s.db", "--persistence", "4", "--points", "2")
+        assert text.startswith(f"{moved.kept.sum()} of {len(moved.kept)} points of the front before trial 4")
+        assert len(text.splitlines()) == 4
+        assert folder.answer("pareto", "s.db", "--alphas").split()[:5] == ["trial", "alpha", "from", "to", "5"]
+        refused = folder.error("pareto", "s.db", "--alphas", "--trial", "4")
+        assert "goes with neither --trial nor --persistence" in refused
+
     def test_options_and_functions_that_a_file_cannot_hold(self, folder):
         space = ft.Space(
             f=ft.Choice([min, max, lambda: 1, lambda: 2]), x=ft.Real(0, 1), forbid=lambda config: config["x"] > 2

@@ -162,6 +162,22 @@ def test_the_trial_of_a_front(trial):
     require_refused("trial", lambda: study.pareto(trial))
 
 
+@pytest.mark.parametrize("given", ["a", 1.5, True, -1, Odd()])
+def test_what_is_compared_of_earlier_fronts(given):
+    study = ft.Study(SPACE, ft.Budget(cost=99), seed=0)
+    for _ in range(3):
+        proposal = study.ask()
+        study.tell(proposal, value=proposal.config["x"], cost=1.0)
+    require_refused("before", lambda: study.persistence(given))
+    require_refused("now", lambda: study.persistence(2, given))
+    require_refused("before", lambda: study.ei_change(given, configs=[{"x": 0.5}]))
+    require_refused("trials", lambda: study.implied_alphas([given]))
+    require_refused("trials", lambda: study.implied_alphas(given))
+    require_refused("configs", lambda: study.ei_change(2, configs=given))
+    require_refused("studies", lambda: ft.value_cost_front(given))
+    require_refused("studies", lambda: ft.value_cost_front({"a": given}))
+
+
 @pytest.mark.parametrize("number", ["a", 1.5, None, True, [], Odd(), -1, 7])
 def test_the_number_of_a_trial(number):
     with pytest.raises(FarthingError):

@@ -16,7 +16,7 @@ import pytest
 
 import farthing as ft
 from farthing.policies import CEI, EI, EIAlpha, EIpu
-from oracles.every_config import COST, EXACT, SPACE, Oracle, Search, pick, search
+from oracles.every_config import COST, EXACT, SPACE, Oracle, Search, cost, pick, search, value
 
 BLIND = EI.paper(initial=5)
 
@@ -58,6 +58,16 @@ class TestSection2ExpectedImprovement:
         assert near.study.ledger.fraction >= 1.0
         assert len(far.proposals) > shared
         assert [p.config for p in near.proposals] == [p.config for p in far.proposals[:shared]]
+
+    def test_the_same_is_proposed_if_what_was_expensive_is_cheap(self):
+        found = search(BLIND, budget=250.0, known=False)
+        turned = ft.Study(SPACE, ft.Budget(cost=250.0), policy=BLIND, seed=0)
+        for expected in found.proposals:
+            if turned.ended is None:
+                proposal = turned.ask()
+                assert proposal.config == expected.config
+                turned.tell(proposal, value=value(proposal.config), cost=100.0 / (3.0 + cost(proposal.config)))
+        assert turned.ledger.fraction > 0.7
 
     def test_our_default_is_not_blind_near_the_end(self):
         near, far = (search(EI(initial=5), budget=250.0, known=False, scale=scale) for scale in (1.0, 0.5))

@@ -206,7 +206,7 @@ def test_others_make_way_for_a_best_that_is_running_unless_time_is_what_is_spent
 
 
 def test_papers_plan_the_end_themselves():
-    assert not any(getattr(ft.policies.BY_NAME[name], "finishes_best", False) for name in ("bapi", "bopt"))
+    assert not any(getattr(ft.policies.BY_NAME[name], "finishes_best", False) for name in ("bapi", "bopt", "eqie"))
     assert ft.policies.Auto.finishes_best
 
 

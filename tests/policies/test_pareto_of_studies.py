@@ -154,6 +154,60 @@ def test_points_of_an_earlier_front_have_a_place_in_the_one_of_now(study, front)
     assert persistence_of(front, *state(study)).share == 1.0
 
 
+def test_persistence_of_a_study_is_that_of_its_two_fronts_also_when_its_file_is_opened(tmp_path):
+    stored = tuned(trials=9, space=CONTINUOUS, storage=tmp_path / "study.db")
+    found = stored.persistence(6, 8)
+    assert same(found.before, stored.pareto(6))
+    assert same(found.now, stored.pareto(8))
+    assert found.kept.shape == found.log_ei.shape == found.before.log_ei.shape
+    stored.close()
+    with ft.Study.open(tmp_path / "study.db") as opened:
+        np.testing.assert_array_equal(opened.persistence(6, 8).log_ei, found.log_ei)
+        assert [item.trial for item in opened.implied_alphas([7, 8])] == [7, 8]
+        assert opened.implied_alphas([7])[0].interval == opened.pareto(7).alphas
+        assert opened.value_cost_front()[-1].value == opened.best.value
+
+
+def test_the_options_of_the_study_s_own_policy_count_for_persistence_too():
+    """The paper's form has another EI: its points must not be looked at with the EI of the default."""
+    study = tuned(ft.policies.CEI.paper(), trials=9, space=CONTINUOUS)
+    same_time = study.persistence(8, 8)
+    np.testing.assert_allclose(same_time.log_ei, study.pareto(8).log_ei, atol=1e-9)
+    assert same_time.share == 1.0
+
+
+def test_ei_changes_by_what_a_study_learned_and_only_by_that(study):
+    configs = [trial.config for trial in study.trials[:3]] + [{"rate": 0.5, "rounds": 100, "kind": "b"}]
+    nothing = study.ei_change(9, 9, configs)
+    np.testing.assert_array_equal(nothing.total, 0.0)
+    change = study.ei_change(9, None, configs)
+    np.testing.assert_allclose(change.by_target + change.by_model, change.total)
+    assert np.all(change.by_target <= 0.0)
+    least = [min(trial.value for trial in study.trials[:n]) for n in (9, TRIALS)]
+    assert change.printed_global == pytest.approx(least[1] - least[0])
+    assert len(study.ei_change(9).total) == len(study.pareto(9).U)
+
+
+def test_best_values_and_total_costs_are_in_the_user_s_sign_and_known_results_are_for_nothing():
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), "9 evaluations", policy="random", seed=0, maximize=True)
+    study.add({"x": 0.5}, value=1.0, cost=100.0)
+    for value, cost in ((0.5, 2.0), (3.0, 4.0), (None, 8.0), (3.0, 16.0), (5.0, 32.0)):
+        proposal = study.ask()
+        if value is None:
+            study.tell(proposal, failed="out of memory", cost=cost)
+        else:
+            study.tell(proposal, value=value, cost=cost)
+    assert [(p.cost, p.value, p.trial) for p in study.value_cost_front()] == [(0, 1, 0), (6, 3, 2), (62, 5, 5)]
+    other = ft.Study(ft.Space(x=ft.Real(0, 1)), "9 evaluations", policy="random", seed=0, maximize=True)
+    other.tell(other.ask(), value=4.0, cost=70.0)
+    ends = ft.value_cost_front({"one": study, "other": other})
+    assert [(p.study, p.cost, p.value) for p in ends] == [("one", 62, 5)]
+    whole = ft.value_cost_front({"one": study, "other": other}, whole=True)
+    assert [p.cost for p in whole] == [0, 6, 62]
+    with pytest.raises(InvalidArgument, match="all minimise or all maximise"):
+        ft.value_cost_front({"one": study, "two": tuned("random", trials=1)})
+
+
 def test_front_of_a_state_is_the_front_of_the_study(study, front):
     assert same(front_at(*state(study)), front)
 

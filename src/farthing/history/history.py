@@ -37,7 +37,7 @@ class TrackedTrial(Trial):
 
     kept_step: int = 0  # of a running trial, where it is
     saved_step: int = 0  # of the last checkpoint
-    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was proposed last
+    from_step: int = field(default=0, repr=False, compare=False)  # where it went on when it was planned last
     until_step: int | None = field(default=None, repr=False)  # where it is to be paused, as planned last
     counted: bool = field(default=False, repr=False)  # as an evaluation
     undecided: bool = field(default=False, repr=False)  # nothing was decided or done since its last step

@@ -187,17 +187,16 @@ class CostFromCounts(CostOfConfig):
     ) -> CostFromCounts:
         """From trials and their log costs b (n,), whose bounds are raised."""
         costs = np.where(_bounds(known), np.exp(b), _costs(known))
-        return cls.fitted_to(space, [trial.config for trial in known], costs, knowledge, model)
+        return cls.from_costs(space, [trial.config for trial in known], costs, knowledge, model)
 
     @classmethod
-    def fitted_to(
-        cls, space: Space, at: Sequence[Config], costs: Array, knowledge: CostKnowledge, model: CostModelName
+    def from_costs(
+        cls, space: Space, configs: Sequence[Config], costs: Array, knowledge: CostKnowledge, model: CostModelName
     ) -> CostFromCounts:
-        """From the costs (n,) of n configurations."""
-        names = tuple(knowledge.counts_of(at[0]))
-        Phi = knowledge.features_of(at, names)
+        """From the costs (n,) of configurations."""
+        names = tuple(knowledge.counts_of(configs[0]))
         priced = flops.fit_runtime if model == "flops-huber" else flops.fit
-        fitted = priced(Phi, costs)
+        fitted = priced(knowledge.features_of(configs, names), costs)
         return cls(space, lambda configs: fitted.predict(knowledge.features_of(configs, names)), fitted)
 
     def log_densities(self) -> Array:

@@ -15,6 +15,9 @@ from farthing.policies.auto import CHANGES, EDITION
 
 _MODELS = {"values": "warped", "end": "planned", "target": "mean"}
 _COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
+_BAPI = {
+    "values": "warped", "end": "planned", "cost_model": "auto", "overrun": 1.25, "initial_training": "period",
+}  # fmt: skip
 _BOPT = {
     "bounds": None, "values": "cut", "kernel": "matern52", "imputation": "carry", "fit": "map", "noise": "fitted",
     "ratio": 2, "end": "planned", "complete_cost": "ratio", "cost_model": "auto",
@@ -23,6 +26,7 @@ _BOPT = {
 # For each policy, the options that came later, and the value that studies ran with before.
 BEFORE: Mapping[str, Mapping[str, Any]] = {
     "auto": {"edition": 1},
+    "bapi": _BAPI,
     "bopt": _BOPT,
     "ei": _MODELS,
     "ei_alpha": _COST_WEIGHTED,

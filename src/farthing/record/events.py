@@ -109,9 +109,12 @@ class Asked(Event):
                 proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
                 began=state.time, start_up=self.charges.get("start-up", {}),
             )  # fmt: skip
+        # What a trial that was cut short has spent of its predicted cost still counts.
+        same_stretch = not new and (before.status is Status.RUNNING or before.cut_short)
         trial = replace(
             before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
-            ended_by=None, kept_step=proposal.start_step, from_step=proposal.start_step, until_step=proposal.until_step,
+            ended_by=None, kept_step=proposal.start_step, until_step=proposal.until_step,
+            from_step=before.from_step if same_stretch else proposal.start_step,
             pending=self.pending, forgotten=False, ended=None,
         )  # fmt: skip
         fits = {**history.fits, **proposal.fits}

@@ -301,6 +301,7 @@ def test_it_finds_better_than_complete_trainings_alone(seeds):
         {"kernel": "rbf"},
         {"kernel": "rbf-plain"},
         {"points": "posterior"},
+        {"points": "halves"},
         {"horizon": 8},
         {"cost": "process"},
     ],

@@ -202,3 +202,21 @@ def test_predictions_are_smooth_in_x() -> None:
     x = np.linspace(0.3, 0.31, 21)
     mean = curves.predict(np.column_stack([x, x]), np.full(21, T_MAX))[0]
     assert np.abs(np.diff(mean, 2)).max() < 1e-2 * np.abs(np.diff(mean)).max() + 1e-7
+
+
+def test_curves_without_noise_are_predicted_closely() -> None:
+    """Power laws whose level and rate are smooth in x, ten of twenty complete: the mean error of the other ends, from a
+    fifth of the steps, is under 2 % of the spread of all ends. A noise floor of 1e-3 of the signal gives 2.8 %."""
+    errors = []
+    for seed in range(4):
+        rng = np.random.default_rng([5, seed])
+        R, steps = rng.random((20, 3)), np.array([2, 5, 10, 12, 25, 50])
+        level, rate = 0.3 + 0.2 * np.sin(3.0 * R @ rng.normal(size=3)), np.exp(R @ rng.normal(size=3))
+        Y = level[:, None] + 0.5 * (1.0 + 30.0 * rate[:, None] * steps / 50.0) ** -0.7
+        known = np.array([(i, j) for i in range(20) for j in ((3, 4, 5) if i < 10 else (0, 1, 2))])
+        curves = monotone.fit(
+            R[known[:, 0]], steps[known[:, 1]].astype(float), Y[known[:, 0], known[:, 1]], t_max=50, rng=rng
+        )
+        mean = curves.predict(R[10:], np.full(10, 50.0))[0]
+        errors.append(np.abs(mean - Y[10:, -1]).mean() / Y[:, -1].std())
+    assert np.mean(errors) < 0.02

@@ -28,7 +28,7 @@ from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
-CurvePoints: TypeAlias = Literal["variance", "posterior", "last"]
+CurvePoints: TypeAlias = Literal["variance", "posterior", "halves", "last"]
 
 POINTS = 3  # of a curve that enter the data: its start, bend and end, at a cost that is cubic in their number
 Tolerance: TypeAlias = float | Literal["least"] | None
@@ -177,22 +177,25 @@ def _known(options: CurveOptions, space: Space, warm: Hyperparameters | None) ->
 
 
 def chosen_steps(length: int, t_max: int, options: CurveOptions, warm: Hyperparameters | None) -> Ints:
-    """Which steps of a curve enter the data: the last, and where the process is least certain given those chosen.
+    """Which steps of a curve enter the data: the last, and where the process is least certain given those chosen; with
+    "halves" the last, the one half-way to it, and half-way to that.
 
     Judged by the kernel over time alone, since points of the same curve say most about each other: with the
     hyperparameters of the last fit, or their prior means.
     """
     if options.points == "last" or length == 1:
         return np.array([length], dtype=np.intp)
+    if options.points == "halves":
+        return np.unique([max(length >> i, 1) for i in range(POINTS)])
     known = warm is not None and warm.kernel == options.kernel
     phi = np.array(warm.time if warm is not None and known else time_kernels.PRIOR_MEAN[options.kernel])
-    t = np.arange(1, length + 1) / t_max
-    value = np.zeros(length, dtype=np.intp)
-    K = time_kernels.covariance(options.kernel, phi, t, value, t, value)
+    t, value = np.arange(1, length + 1) / t_max, np.zeros(length, dtype=np.intp)
+    prior = time_kernels.variance(options.kernel, phi, t, value)
     chosen = [length - 1]
-    while len(chosen) < min(POINTS, length):
-        among = K[np.ix_(chosen, chosen)] + JITTER * K[0, 0] * np.eye(len(chosen))
-        left = np.diag(K) - np.einsum("ij,ij->j", K[chosen], np.linalg.solve(among, K[chosen]))
+    while len(chosen) < min(POINTS, length):  # only rows of the covariance: curves can have many thousand steps
+        K = time_kernels.covariance(options.kernel, phi, t[chosen], value[chosen], t, value)
+        among = K[:, chosen] + JITTER * prior[0] * np.eye(len(chosen))
+        left = prior - np.einsum("ij,ij->j", K, np.linalg.solve(among, K))
         left[chosen] = -np.inf
         chosen.append(int(np.argmax(left)))
     return np.sort(np.array(chosen, dtype=np.intp)) + 1

@@ -28,6 +28,7 @@ from farthing.policies.fits import success_model
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.paths import Mixture, Paths
+from farthing.surrogates.curves.unconstrained import different_rows
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal, Status
 
@@ -158,7 +159,7 @@ class Planner:
         left, paths, chosen = self.ledger.available, self.paths, list[PlannedRun]()
         candidates = self._candidates(self._screened(self._points(), KEPT, left))
         while len(chosen) < self.options.horizon and left > 0.0:
-            candidates, utility = self._refined(candidates, paths, left)
+            candidates, utility = self._refined(candidates, chosen, paths, left)
             if not len(utility) or utility[0] == -np.inf:
                 break
             planned = self._planned(candidates[:1], left)
@@ -170,13 +171,17 @@ class Planner:
             candidates = candidates[1 : KEPT + 1]
         return chosen
 
-    def _refined(self, candidates: RunCandidates, paths: Paths, left: float) -> tuple[RunCandidates, Array]:
-        """Candidates and others near the best of them, by decreasing utility."""
+    def _refined(
+        self, candidates: RunCandidates, chosen: Sequence[PlannedRun], paths: Paths, left: float
+    ) -> tuple[RunCandidates, Array]:
+        """Candidates and others near the best of them, by decreasing utility; none that was chosen."""
         utility = self._utility(candidates, paths, left)
         for _ in range(ROUNDS):
             best = np.argsort(-utility, kind="stable")[:ANCHORS]
             near = self.fresh.snap(perturbed(candidates.U[best], self.fresh.levels, self.rng))
-            near = self._screened(near[self.fresh.admissible(near)], NEARBY, left)
+            near = near[self.fresh.admissible(near)]
+            near = _without(near, np.concatenate([candidates.U, *(planned.run.U for planned in chosen)]))
+            near = self._screened(near, NEARBY, left)
             nearby = self._candidates(near, paused=False)
             candidates = candidates.joined(nearby)
             utility = np.concatenate([utility, self._utility(nearby, paths, left)])
@@ -199,10 +204,10 @@ class Planner:
         return np.minimum(float(self.curves.t_max), step + np.floor(left / np.exp(log_cost)))
 
     def _points(self) -> Array:
-        """New configurations to score (c, p)."""
+        """New configurations to score (c, p), each once: in a small space many points are the same one."""
         spread = self.fresh.snap(sobol(POOL, len(self.space), self.rng))
         near = self.fresh.snap(perturbed(self.curves.anchors, self.fresh.levels, self.rng))
-        U = np.concatenate([spread, near])
+        U, _ = different_rows(np.concatenate([spread, near]))
         return U[self.fresh.admissible(U)]
 
     def _candidates(self, U: Array, paused: bool = True) -> RunCandidates:
@@ -245,6 +250,12 @@ class Planner:
         gain = gain + self._log_success(run.X)
         cost = per_step * (stop - step)
         return PlannedRun(run, int(stop), cost, float(gain[0]) - float(np.log(max(cost + start, LEAST_COST))))
+
+
+def _without(U: Array, known: Array) -> Array:
+    """The different rows of U (c, p) that are not among `known` (k, p)."""
+    rows, of = different_rows(np.concatenate([known, U]))
+    return rows[of[: len(known)].max(initial=-1) + 1 :]
 
 
 def log_improvement(mixture: Mixture, best: Array) -> Array:

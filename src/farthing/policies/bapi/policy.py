@@ -58,7 +58,7 @@ class BAPI(Published):
 
     horizon   number of runs that are planned ahead, at most
     points    of each curve that enter the data: up to three, those of largest variance given the others of the same
-              curve ("variance") or of all curves ("posterior"); or the "last"
+              curve ("variance") or of all curves ("posterior"); the end, half and quarter ("halves"); or the "last"
     kernel    over time: "decay" for curves that fall fast and then slowly, "rbf" for those that may stay flat first,
               "rbf-plain" as the paper prints it
     monotone  whether the model knows that curves only fall

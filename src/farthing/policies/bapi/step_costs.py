@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from farthing.history import History, TrackedTrial, units
+from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.ways import few_rows
 from farthing.numerics.arrays import Array
+from farthing.policies.cost_models import CostFromCounts
 from farthing.space import Space
 from farthing.surrogates.cost import choice, log_cost
 from farthing.surrogates.cost.choice import CostModelName
@@ -44,8 +47,11 @@ class StepCosts:
             some = np.arange(len(X)) if way.refits else few_rows(len(X))  # it has no hyperparameters to keep
             return cls(LinearInSteps.of(X[some], t[some], c[some], space.groups), {}, space, own=False)
         b = log_cost.logs(c / t)
-        stored = history.fits.get("step_cost")
-        chosen = choice.choose(X, b, space.groups, space.ratios, stored, refit=way.refits, model=model)
+        stored, own = history.fits.get("step_cost"), _counted(model, space, priced, c / t, history.cost_knowledge)
+        chosen = choice.choose(
+            X, b, space.groups, space.ratios, stored, own=own, refit=way.refits,
+            model="auto" if model in choice.COUNTING and own is None else model,
+        )  # fmt: skip
         return cls(chosen.model, {"step_cost": chosen.state} if way.refits else {}, space)
 
     def log_per_step(self, X: Array) -> Array:
@@ -63,6 +69,15 @@ class StepCosts:
             return float(self.log_per_step(self.space.features(trial.unit[None, :]))[0])
         steps, cost = _steps_and_cost(trial)
         return float(np.log(cost / steps)) if cost else 0.0
+
+
+def _counted(
+    model: CostModelName, space: Space, priced: Sequence[TrackedTrial], per_step: Array, knowledge: CostKnowledge
+) -> CostFromCounts | None:
+    """The user's counts as a model of the cost of a step, where a model by name needs them."""
+    if model not in choice.COUNTING or knowledge.features is None:
+        return None
+    return CostFromCounts.from_costs(space, [trial.config for trial in priced], per_step, knowledge, model)
 
 
 def _steps_and_cost(trial: TrackedTrial) -> tuple[int, float]:

@@ -38,9 +38,10 @@ from farthing.policies.bopt import stopping
 from farthing.policies.bopt.level_costs import FixedCost
 from farthing.policies.bopt.next_run import FEWEST_RUNS, NextRun
 from farthing.policies.bopt.policy import BOPT
-from farthing.policies.bopt.two_levels import TrainingRun, ValueIs
+from farthing.policies.bopt.two_levels import LevelValues, TrainingRun, ValueIs
 from farthing.policies.candidates import ANCHORS
 from farthing.policies.cost_models import LEAST_COST
+from farthing.policies.model_options import EndOfBudget
 from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME
 from farthing.space import Space
@@ -67,11 +68,13 @@ class EQIE(Published):
     level      value of a run at a level of training: the "best" reported so far, or the "last"
     rho        factor between the levels, None to estimate it
     costs      of a run: "modelled" over configurations, or "fixed" for each level, as in the paper
+    values     "cut": those of diverged runs are cut to the worst ordinary one; "plain": modelled as they are
+    end        "planned": what the rest of a budget can pay for decides near its end; "ignored": as in the paper
     cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 
     name: ClassVar[str] = "eqie"
-    PAPER: ClassVar[Mapping[str, Any]] = {"costs": "fixed"}
+    PAPER: ClassVar[Mapping[str, Any]] = {"costs": "fixed", "values": "plain", "end": "ignored"}
     quantile: float = 0.9
     initial: int = 4
     fast_ends: stopping.NamedRule = stopping.EIGHTY_PERCENT
@@ -79,6 +82,8 @@ class EQIE(Published):
     level: ValueIs = "best"
     rho: float | None = 1.0
     costs: Costs = "modelled"
+    values: LevelValues = "cut"
+    end: EndOfBudget = "planned"
     cost_model: CostModelName = "auto"
 
     def __post_init__(self) -> None:
@@ -86,18 +91,20 @@ class EQIE(Published):
         settle_option(self, "initial", whole_number, least=1)
         settle_option(self, "fast_ends", stopping.checked_rule)
         settle_option(self, "ends", stopping.checked_rule, or_none=True)
-        settle_option(self, "level", one_of, accepted=get_args(ValueIs))
         settle_option(self, "rho", number, above=0.0, or_none=True)
-        settle_option(self, "costs", one_of, accepted=get_args(Costs))
-        settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
+        for option, accepted in (
+            ("level", ValueIs), ("costs", Costs), ("values", LevelValues), ("end", EndOfBudget),
+            ("cost_model", CostModelName),
+        ):  # fmt: skip
+            settle_option(self, option, one_of, accepted=get_args(accepted))
 
     @property
     def levels(self) -> BOPT:
         """The same two levels, design and surrogate in `bopt`."""
         return BOPT(
             surrogate="dgp", joint=True, initial=self.initial, fast_ends=self.fast_ends, ends=self.ends,
-            level=self.level, rho=self.rho, complete_cost="ratio" if self.costs == "fixed" else "model",
-            cost_model=self.cost_model,
+            level=self.level, rho=self.rho, values=self.values, end=self.end,
+            complete_cost="ratio" if self.costs == "fixed" else "model", cost_model=self.cost_model,
         )  # fmt: skip
 
     def decide(
@@ -115,12 +122,7 @@ class EQIE(Published):
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         chooser = MostEfficient.of(self.levels, space, history, ledger, rng)
-        chooser = replace(chooser, quantile=self.quantile, has_fixed_costs=self.costs == "fixed")
-        proposals: list[Proposal] = []
-        while len(proposals) < n and (proposal := chooser.proposal()) is not None:
-            proposals.append(proposal)
-            chooser = chooser.with_running(proposal)
-        return proposals
+        return replace(chooser, quantile=self.quantile, has_fixed_costs=self.costs == "fixed").proposals(n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +180,7 @@ class MostEfficient(NextRun):
         return complete if complete.efficiency > fast.efficiency and self._can_pay(complete) else fast
 
     def _can_pay(self, run: NewRun) -> bool:
-        if self.ledger.unit not in self.ledger.budget.limits:
+        if not self._plans_end:
             return True
         log_price = self._cost(run.is_complete).mean_at(self.space.features(run.found.U[:1]))[0]
         return bool(np.exp(log_price) <= self._left)

@@ -117,7 +117,7 @@ class LevelCosts:
         if self.knowledge is None or self.knowledge.features is None:
             return self._fitted(known, b, "auto")
         configs = [run.trial.config for run in known]
-        own = CostFromCounts.fitted_to(self.space, configs, np.exp(b), self.knowledge, self.model)
+        own = CostFromCounts.from_costs(self.space, configs, np.exp(b), self.knowledge, self.model)
         return self._fitted(known, b, self.model, own)
 
     @cached_property

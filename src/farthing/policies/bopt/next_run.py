@@ -112,6 +112,14 @@ class NextRun:
             len(history.trials), completing, pending,
         )  # fmt: skip
 
+    def proposals(self, n: int) -> list[Proposal]:
+        """At most n, each as if those before it were running."""
+        chooser, found = self, list[Proposal]()
+        while len(found) < n and (proposal := chooser.proposal()) is not None:
+            found.append(proposal)
+            chooser = chooser.with_running(proposal)
+        return found
+
     def with_running(self, proposal: Proposal) -> Self:
         """As if the proposal were running."""
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)

@@ -175,12 +175,7 @@ class BOPT(Published):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        chooser = NextRun.of(self, space, history, ledger, rng)
-        proposals: list[Proposal] = []
-        while len(proposals) < n and (proposal := chooser.proposal()) is not None:
-            proposals.append(proposal)
-            chooser = chooser.with_running(proposal)
-        return proposals
+        return NextRun.of(self, space, history, ledger, rng).proposals(n)
 
 
 def _checked_bounds(name: str, given: Any, or_none: bool = False) -> BiasBounds:

@@ -243,8 +243,9 @@ class TwoLevels:
         bounds, rho, (highest, highest_end) = self._bounds(), self.options.rho, self._scale.highest
         if isinstance(bounds, str) or rho is None:
             return y_c
-        is_cut = (y_e >= highest) | (y_c >= highest_end)
-        return np.where(is_cut, rho * y_e + np.clip(y_c - rho * y_e, *bounds), y_c)
+        bias = y_c - rho * y_e
+        moved = ((y_e >= highest) | (y_c >= highest_end)) & ((bias < bounds[0]) | (bias > bounds[1]))
+        return np.where(moved, rho * y_e + np.clip(bias, *bounds), y_c)
 
     def _few(self, most: int = MOST_FEW) -> list[TrainingRun]:
         """Few of the runs: half of them complete ones, without which there would be no bias to learn."""

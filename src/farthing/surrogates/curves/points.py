@@ -8,7 +8,7 @@ were trained and from the hyperparameters. It is that of the process without the
 Symbols and shapes
     R (m, f)      configurations, in the order of their trials;  lengths (m,) the steps each was trained
     L (n, n)      lower factor of the covariance of the points chosen so far, with noise eta on its diagonal
-    C (l, l)      covariance of the steps of one curve given those points
+    V (n, l)      L^-1 times the covariance of those points with the steps of one curve
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ def by_posterior_variance(
     for i, length in enumerate(lengths):
         own = np.arange(1, length + 1) / t_max
         cross = K_x[of, i, None] * _over_time(hyperparameters, phi, t, own)  # (n, l)
-        prior = _over_time(hyperparameters, phi, own, own)
         V = forward(L, cross) if len(of) else cross
-        rows = _least_certain(prior - V.T @ V, eta, most)
-        new = prior[np.ix_(rows, rows)] + eta * np.eye(len(rows))
+        rows = _least_certain(hyperparameters, phi, own, V, eta, most)
+        new = _over_time(hyperparameters, phi, own[rows], own[rows]) + eta * np.eye(len(rows))
         L = extend_cholesky(L, cross[:, rows], new) if len(of) else cholesky(new)
         of, t = np.append(of, np.full(len(rows), i)), np.append(t, own[rows])
         found.append(rows + 1)
@@ -61,12 +60,21 @@ def _over_time(hyperparameters: Hyperparameters, phi: Array, s: Array, t: Array)
     return time_kernels.covariance(hyperparameters.kernel, phi, s, value[: len(s)], t, value[: len(t)])
 
 
-def _least_certain(C: Array, eta: float, most: int) -> Ints:
-    """Rows of C, ascending: the last, then each time the one of largest variance given those before it."""
-    chosen = [len(C) - 1]
-    while len(chosen) < min(most, len(C)):
-        C = C - np.outer(C[:, chosen[-1]], C[chosen[-1]]) / (C[chosen[-1], chosen[-1]] + eta)
-        left = np.diag(C).copy()
+def _least_certain(
+    hyperparameters: Hyperparameters, phi: Array, own: Array, V: Array, eta: float, most: int
+) -> Ints:  # fmt: skip
+    """Rows of a curve's times own (l,), ascending: the last, then each time the one of largest variance given those.
+
+    Every point chosen adds a row to V, so that no (l, l) matrix is ever made: curves can have many thousand steps.
+    """
+    value = np.zeros(len(own), dtype=np.intp)
+    left = time_kernels.variance(hyperparameters.kernel, phi, own, value) - np.einsum("ij,ij->j", V, V)
+    chosen = [len(own) - 1]
+    while len(chosen) < min(most, len(own)):
+        j = chosen[-1]
+        shared = _over_time(hyperparameters, phi, own[j, None], own)[0] - V[:, j] @ V
+        row = shared / np.sqrt(shared[j] + eta)
+        V, left = np.concatenate([V, row[None]]), left - row * row
         left[chosen] = -np.inf
         chosen.append(int(np.argmax(left)))
     return np.sort(np.array(chosen, dtype=np.intp))

@@ -134,6 +134,7 @@ def process(
 POINTS = 256  # of the net behind Z in a fit: its error of 0.01 in log Z hardly moves the hyperparameters
 BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
 MEAN_SD = 2.0  # of the prior on mu
+SHORT_SHIFTS = (float(np.log(0.1)), float(np.log(0.2)))  # log l less log(g) / 2 at more starts, without priors
 NO_NOISE = (LOG_NOISE_BOUNDS[0], LOG_NOISE_BOUNDS[0])
 # Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
@@ -287,7 +288,10 @@ def best_theta(
     if cold or warm is None:
         free = Loss(data.unbounded, kernel, estimation=estimation)
         g = data.g
-        tried = [polished(free, start, COLD_ITERATIONS) for start in starts(g, START_LOG_NOISE)]
+        begins = starts(g, START_LOG_NOISE)
+        if not estimation.priors:  # the likelihood alone has more valleys, down to scales that connect no two runs
+            begins += [np.append(np.full(g, log_median(shift, g)), START_LOG_NOISE[0]) for shift in SHORT_SHIFTS]
+        tried = [polished(free, start, COLD_ITERATIONS) for start in begins]
         tried += [] if warm is None else [polished(free, warm[: g + 1], COLD_ITERATIONS)]
         best = best_of(free, tried)
         if data.has_closed_forms:
@@ -295,6 +299,6 @@ def best_theta(
         parts = free.profiled(best)
         assert parts is not None  # the polish ended at a finite loss
         begin = np.append(best, [parts.mean, np.log(parts.variance)])
-        begins = [begin] if warm is None else [begin, warm]
-        return polished(loss, best_of(loss, begins), 2 * BOUNDED_ITERATIONS)
+        chosen = begin if warm is None else best_of(loss, [begin, warm])
+        return polished(loss, chosen, 2 * BOUNDED_ITERATIONS)
     return polished(loss, warm, WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)

@@ -1,0 +1,496 @@
+"""Bayesian Optimization Over Iterative Learners with Structured Responses: A Budget-aware Planning Approach (BAPI;
+Belakaria, Doppa, Fusi and Sheth, AISTATS 2023): planning, by equation, algorithm and section.
+
+`BAPI.paper()` against transcriptions of the algorithms over a small finite space, where every argmax is over a list.
+They take means, deviations and joint draws from the fitted models; these have a file of their own
+(test_bapi_models.py: appendix A, the kernels, the cost process). The paper maximises; here values are minimised, so its
+inequalities are turned round.
+
+What the text leaves open, and what we do: the number of initial points (5) and of Monte Carlo samples (256); what
+Algorithm 5 does at a look where the new stop has passed (the run ends); and whether the last run of a horizon may cost
+more than is left (as Algorithm 4 is printed, it may: the budget then ends the run).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import farthing as ft
+from farthing.budget import Ledger
+from farthing.errors import StudyEnded
+from farthing.history import TrackedTrial
+from farthing.policies import BAPI
+from farthing.policies.bapi.curves import TrainingCurves
+from farthing.policies.bapi.planner import PlannedRun, Planner
+from farthing.policies.candidates import FreshSpace
+
+SPACE = ft.Space(x=ft.Integer(0, 15), z=ft.Integer(0, 2))
+EVERY = list(SPACE.enumerate())
+T_MAX, P = 20, 4  # p is 20 % of t_max
+CONTINUE, PAUSE = ft.Decision.CONTINUE, ft.Decision.PAUSE
+
+Config = dict[str, Any]
+
+
+def value_at(config: Config, step: int) -> float:
+    end = 0.1 + 0.6 * ((config["x"] - 11) / 15) ** 2 + 0.03 * config["z"]
+    return end + 0.5 * math.exp(-step / (1.0 + config["x"] / 4.0))
+
+
+def cost_of(config: Config) -> float:
+    return 1.0 + config["x"] / 5.0
+
+
+def proposals_of(study: ft.Study) -> Iterator[ft.Proposal]:
+    """Until the study ends."""
+    with suppress(StudyEnded):
+        while True:
+            yield study.ask()
+
+
+def train(study: ft.Study, proposal: ft.Proposal) -> None:
+    step, decision = proposal.start_step, CONTINUE
+    while decision is CONTINUE:
+        step += 1
+        decision = study.report(proposal, value_at(proposal.config, step), cost=cost_of(proposal.config))
+
+
+def searched(policy: BAPI, cost: float = 1e5, seed: int = 0, asks: int | None = None) -> ft.Study:
+    study = ft.Study(SPACE, ft.Budget(cost=cost), policy=policy, seed=seed, max_steps=T_MAX)
+    for proposal in islice(proposals_of(study), asks):
+        train(study, proposal)
+    return study
+
+
+@dataclass(frozen=True)
+class Transcribed:
+    """GP_f and GP_c of a study, asked for as the paper's symbols have it; values in units of the objective."""
+
+    policy: BAPI
+    study: ft.Study
+    curves: TrainingCurves
+    planner: Planner
+
+    @classmethod
+    def of(cls, policy: BAPI, study: ft.Study, left: float = 1e5, seed: int = 7) -> Transcribed:
+        """As `policy.propose` with that seed and that much of the budget left sees them."""
+        rng, history = np.random.default_rng(seed), study._history
+        curves = TrainingCurves.of(policy, SPACE, history, rng)
+        assert curves is not None
+        fresh, ledger = FreshSpace(SPACE, history), Ledger(ft.Budget(cost=left))
+        return cls(policy, study, curves, Planner.of(policy, SPACE, history, ledger, fresh, curves, rng))
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        return np.array([trial.value for trial in self.study.trials])
+
+    @property
+    def y_best(self) -> float:
+        return float(self.ends.min())
+
+    def mu_sigma(self, config: Config, t: float) -> tuple[float, float]:
+        mean, variance = self.curves.model.predict(features([config]), np.array([float(t)]))
+        return float(self.ends.mean() + self.ends.std() * mean[0]), float(self.ends.std() * np.sqrt(variance[0]))
+
+    def draws(self, configs: list[Config], t: list[float], count: int = 3000) -> np.ndarray:
+        """Joint draws (count, q) of f."""
+        found = self.curves.model.sample(features(configs), np.array(t, dtype=float), count, np.random.default_rng(1))
+        return self.ends.mean() + self.ends.std() * found
+
+    def ei(self, config: Config, t: float) -> float:
+        """Eq. 3 by Monte Carlo."""
+        return float(np.maximum(self.y_best - self.draws([config], [t], 20_000)[:, 0], 0.0).mean())
+
+    def q_ei(self, configs: list[Config]) -> float:
+        """Eq. 5: the expected improvement of a batch at t_max, by Monte Carlo."""
+        least = self.draws(configs, [T_MAX] * len(configs)).min(axis=1)
+        return float(np.maximum(self.y_best - least, 0.0).mean())
+
+    def mu_c(self, config: Config, steps: float) -> float:
+        return float(np.exp(self.planner.costs.log_per_step(features([config]))[0])) * steps
+
+    def t_opt(self, config: Config) -> int:
+        """Eq. 8 by trying every t."""
+        end = self.mu_sigma(config, T_MAX)[0]
+        return next(t for t in range(1, T_MAX + 1) if self.mu_sigma(config, t)[0] - end <= self.curves.eps)
+
+    @property
+    def fresh(self) -> list[Config]:
+        """X, without what was evaluated."""
+        taken = [trial.config for trial in self.study.trials]
+        return [config for config in EVERY if config not in taken]
+
+
+def features(configs: list[Config]) -> np.ndarray:
+    return SPACE.features(SPACE.encode_many(configs))
+
+
+def config_of(planned: PlannedRun) -> Config:
+    return SPACE.decode(planned.run.U[0])
+
+
+PAPER = BAPI.paper(eps=0.02)  # a value as in experiments 1 to 7
+
+
+@pytest.fixture(scope="module")
+def begun() -> ft.Study:
+    return searched(PAPER, asks=8)
+
+
+@pytest.fixture(scope="module")
+def known(begun) -> Transcribed:
+    return Transcribed.of(PAPER, begun)
+
+
+@pytest.fixture(scope="module")
+def normal(begun) -> Transcribed:
+    return Transcribed.of(BAPI.paper(monotone=False, eps=0.02), begun)
+
+
+class TestEquation1:
+    """max f(z) over sequences with sum c(z) <= B_T."""
+
+    @pytest.mark.parametrize("policy", [BAPI.paper(), PAPER], ids=["eps automatic", "eps 0.02"])
+    def test_the_search_ends_with_the_budget_and_not_before(self, policy):
+        """Algorithm 1, lines 2 and 5: there are queries while anything is left. The last step may exceed it."""
+        study = searched(policy, cost=320.0)
+        last = max(cost_of(trial.config) for trial in study.trials)
+        assert 320.0 <= study.ledger.spent < 320.0 + last
+        assert study.best.value == min(trial.value for trial in study.trials)
+
+
+class TestEquations2And3:
+    """One-step expected marginal gain is expected improvement."""
+
+    def test_against_the_closed_form_where_the_model_is_one_normal(self, normal):
+        """Without the constraint f(x, t) is normal: EI has a closed form, and the draws of Eq. 3 agree with it."""
+        for config in normal.fresh[::5]:
+            mean, sd = normal.mu_sigma(config, T_MAX)
+            z = (normal.y_best - mean) / sd
+            closed = sd * (z * norm.cdf(z) + norm.pdf(z))
+            standard_error = 3.0 * sd / math.sqrt(20_000)
+            assert normal.ei(config, T_MAX) == pytest.approx(closed, rel=0.05, abs=standard_error)
+
+
+class TestEquations4To7:
+    """The r-step gain, and the batch gain below it that is maximised in its place (Jiang et al. 2020). Without the
+    constraint everything is normal, and the integrals over y are one-dimensional."""
+
+    def two_steps(self, model: Transcribed, first: Config, seconds: list[Config]) -> tuple[np.ndarray, np.ndarray]:
+        """EI(x' | D + (x, y)) for every x' and 40 quantiles of y: normals conditioned by hand; weights of the y."""
+        joint = model.draws([first, *seconds], [T_MAX] * (1 + len(seconds)), 200_000)
+        mean, K = joint.mean(axis=0), np.cov(joint.T)
+        y = mean[0] + math.sqrt(K[0, 0]) * norm.ppf((np.arange(40) + 0.5) / 40)
+        conditional = mean[1:] + np.outer(y - mean[0], K[0, 1:] / K[0, 0])
+        sd = np.sqrt(np.diag(K)[1:] - K[0, 1:] ** 2 / K[0, 0])
+        z = (np.minimum(model.y_best, y)[:, None] - conditional) / sd
+        return y, sd * (z * norm.cdf(z) + norm.pdf(z))
+
+    def test_the_batch_gain_is_the_first_gain_and_the_expected_second(self, normal):
+        """Eq. 5 and 6 for r = 2: U({x, x'}) = E_y[u(y | x)] + E_y[U(x' | D + (x, y))]."""
+        first, *seconds = normal.fresh[::7]
+        _, gains = self.two_steps(normal, first, seconds)
+        for second, gain in zip(seconds, gains.mean(axis=0), strict=True):
+            assert normal.q_ei([first, second]) == pytest.approx(normal.q_ei([first]) + gain, rel=0.15, abs=1e-3)
+
+    def test_it_is_a_lower_bound_of_the_gain_with_hindsight(self, normal):
+        """Eq. 7, by the same integrals."""
+        _, gains = self.two_steps(normal, normal.fresh[0], normal.fresh[1::5])
+        assert gains.mean(axis=0).max() <= gains.max(axis=1).mean()
+
+
+class TestEquation8AndAlgorithm3:
+    """The conservative stop: the smallest t with mu(x, t) within eps of mu(x, t_max)."""
+
+    @pytest.mark.parametrize("eps", [0.002, 0.02, 0.2])
+    def test_bisection_finds_what_trying_every_t_finds(self, begun, eps):
+        known = Transcribed.of(BAPI.paper(eps=eps), begun)
+        found = known.curves.stops(features(EVERY))
+        assert found.tolist() == [known.t_opt(config) for config in EVERY]
+
+    def test_the_automatic_eps_is_the_least_degradation_in_the_data(self):
+        """Section 5: eps = min f(x, t) - f(x, t_max) over the data. t_max is known of complete runs only, and the data
+        are the points that entered the model. A point as good as the end is none (the minimum would always be 0)."""
+        study = searched(BAPI.paper(), asks=9)
+        known = Transcribed.of(BAPI.paper(), study)
+        data = known.curves.model.plain
+        gaps = []
+        for trial in study.trials:
+            if trial.status is ft.Status.COMPLETE:
+                own = np.all(features([trial.config])[0] == data.X, axis=1)
+                steps = (data.t[own] * T_MAX).round().astype(int)
+                gaps += [trial.curve.values[t - 1] - trial.curve.values[-1] for t in steps if t < T_MAX]
+        assert len(gaps) >= 10
+        assert known.curves.eps == pytest.approx(min(gap for gap in gaps if gap > 0.0), rel=1e-6)
+
+
+def chosen_by_hand(known: Transcribed, chosen: list[Config]) -> dict[str, float]:
+    """Algorithm 4, line 3: q-EI at t_max of what was chosen and one more, for every x in X."""
+    return {str(config): known.q_ei([*chosen, config]) for config in known.fresh if config not in chosen}
+
+
+class TestAlgorithm4:
+    """The horizon: sequential greedy q-EI at t_max, while the budget lasts."""
+
+    @pytest.mark.parametrize("horizon", [4, 8])
+    def test_every_run_is_the_argmax_given_those_before_it(self, begun, horizon):
+        """Line 3. Up to what Monte Carlo leaves open: its q-EI is at most 3 % below the largest."""
+        known = Transcribed.of(BAPI.paper(eps=0.02, horizon=horizon), begun)
+        chosen: list[Config] = []
+        for planned in known.planner.horizon():
+            assert config_of(planned) not in chosen
+            gains = chosen_by_hand(known, chosen)
+            if planned.run.trials[0] is None:
+                assert gains[str(config_of(planned))] >= 0.97 * max(gains.values())
+            chosen.append(config_of(planned))
+        assert len(chosen) == horizon
+
+    def test_the_argmax_is_not_of_improvement_per_cost(self, begun, known):
+        """Line 3 again: cost plays no part in it. Prices that are a hundred times as steep change nothing."""
+        first = known.planner.horizon()[0]
+        steep = Transcribed.of(BAPI.paper(eps=0.02, cost="lines"), begun)
+        assert config_of(first) == config_of(steep.planner.horizon()[0])
+
+    def test_a_run_that_was_planned_makes_its_neighbours_less_worth(self, known):
+        """What the joint draws are for: by EI alone, without those before it, the second run would be another one."""
+        planned = known.planner.horizon()
+        alone = sorted(known.fresh, key=lambda config: -known.q_ei([config]))
+        gains = chosen_by_hand(known, [config_of(planned[0])])
+        assert gains[str(alone[1])] < 0.97 * max(gains.values())
+
+    @pytest.mark.parametrize("left", [5.0, 30.0, 60.0, 150.0])
+    def test_it_grows_until_the_budget_is_used_up(self, begun, left):
+        """Lines 2, 4 and 5: each has its stop, its predicted cost there is deducted, and the next follows while B_r is
+        above 0. So only the last one may exceed the budget."""
+        known = Transcribed.of(BAPI.paper(eps=0.02, horizon=50), begun, left)
+        horizon, B_r = known.planner.horizon(), left
+        for planned in horizon:
+            assert B_r > 0.0
+            config, begins = config_of(planned), int(planned.run.step[0])
+            assert planned.stop == max(known.t_opt(config), P if not begins else begins + 1)
+            assert planned.cost == pytest.approx(known.mu_c(config, planned.stop - begins))
+            B_r -= planned.cost
+        assert B_r <= 0.0
+
+    def test_the_horizon_has_a_largest_length(self, begun):
+        """Section 3.4, practical considerations; 4 in all experiments, and 8 in two (BAPI-4 and BAPI-8)."""
+        assert BAPI.paper().horizon == 4
+        for horizon in (1, 4, 8):
+            known = Transcribed.of(BAPI.paper(eps=0.02, horizon=horizon), begun, 1e9)
+            assert len(known.planner.horizon()) == horizon
+
+    @pytest.mark.parametrize("kernel", ["decay", "rbf-plain"])
+    def test_as_many_runs_can_be_planned_as_there_are_workers(self, begun, kernel):
+        """Section 3.2: a user can evaluate several points of the horizon in parallel. Each adds to the joint draws."""
+        paths = Transcribed.of(BAPI.paper(kernel=kernel), begun).curves.paths
+        for x in features(EVERY):
+            paths = paths.extend(x, T_MAX)
+        values = paths.drawn()[:, paths.carried.order == 0]
+        assert values.shape == (256, len(EVERY))
+        assert np.all(np.isfinite(values))
+
+
+class TestAlgorithm2:
+    """BAPI."""
+
+    def test_line_1_the_initial_points_are_trained_completely(self):
+        """N_0 of them; the paper does not say how many."""
+        study = searched(BAPI.paper(initial=3), asks=3)
+        assert [trial.status for trial in study.trials] == [ft.Status.COMPLETE] * 3
+        assert [len(trial.curve) for trial in study.trials] == [T_MAX] * 3
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_line_6_the_next_run_has_the_most_improvement_per_cost_at_its_stop(self, begun, seed):
+        """argmax over the horizon of EI(x, t_opt) / mu_c(x, t_opt), of what is proposed."""
+        known = Transcribed.of(PAPER, begun, seed=seed)
+        ratios = {}
+        for planned in known.planner.horizon():
+            steps = planned.stop - int(planned.run.step[0])
+            ratios[str(config_of(planned))] = known.ei(config_of(planned), planned.stop) / known.mu_c(
+                config_of(planned), steps
+            )
+        ledger = Ledger(ft.Budget(cost=1e5))
+        (proposal,) = PAPER.propose(SPACE, begun._history, ledger, 1, np.random.default_rng(seed))
+        assert ratios[str(proposal.config)] >= 0.95 * max(ratios.values())
+        if proposal.start_step == 0:
+            assert proposal.until_step == max(known.t_opt(proposal.config), P)
+
+    def test_a_restarted_run_costs_its_further_epochs_only(self):
+        """Section 3.4, "cost of a restarted hyperparameter"."""
+        study = searched(BAPI.paper(eps=0.05, initial=3), asks=8)
+        known = Transcribed.of(BAPI.paper(eps=0.05, initial=3), study)
+        paused = study._history.of(ft.Status.PAUSED)
+        assert paused
+        candidates = known.planner._candidates(np.empty((0, 2)))
+        for i, trial in enumerate(paused):
+            planned = known.planner._planned(candidates[[i]], 1e5)
+            assert planned is not None
+            assert planned.cost == pytest.approx(known.mu_c(trial.config, planned.stop - trial.kept_step))
+
+
+def shaped(trial: int, config: Config, step: int) -> float:
+    """Curves that surprise the model: every third stays where it began, every third falls late."""
+    end = value_at(config, T_MAX)
+    match trial % 3:
+        case 0:
+            return end + 0.4 + 0.001 / step
+        case 1:
+            return end + 0.5 * (1.0 - step / T_MAX)
+    return end + 0.5 * math.exp(-2.0 * step)
+
+
+class Lookout:
+    """Algorithm 5, transcribed: what it does with a run at each step."""
+
+    def __init__(self, policy: BAPI, study: ft.Study, proposal: ft.Proposal) -> None:
+        self.policy, self.study, self.number, self.stop = policy, study, proposal.trial, proposal.until_step
+        self.seen: Counter[str] = Counter()
+
+    def says(self, t: int) -> ft.Decision:
+        if t % P and t != self.stop:
+            return CONTINUE
+        history = self.study._history
+        trial, rng = history.trials[self.number], np.random.default_rng([self.study.seed, history.asks, self.number, t])
+        curves = TrainingCurves.of(self.policy, SPACE, history, rng)
+        assert curves is not None
+        known = Transcribed(self.policy, self.study, curves, None)  # type: ignore[arg-type]  # it plans nothing
+        t_n = known.t_opt(trial.config)  # line 3
+        (mu, sigma_n), (_, sigma) = known.mu_sigma(trial.config, max(t_n, t)), known.mu_sigma(trial.config, t)
+        y_best = min(other.value for other in self.study.trials if other.number != self.number)
+        if mu >= y_best and sigma_n <= self.policy.tau * sigma:  # lines 4 and 5
+            self.seen["terminated early"] += 1
+            return PAUSE
+        self.seen["later" if t_n > (self.stop or 0) else "earlier" if t_n < (self.stop or 0) else "stays"] += 1
+        self.stop = t_n  # line 7
+        return PAUSE if t_n <= t else CONTINUE
+
+
+class TestAlgorithm5:
+    """Evaluation with early termination. Looks are at multiples of p and at the stop: t <- min(t_opt_n, t + p) as
+    printed, but for a run that goes on beyond a stop: its next look is at a multiple of p, not p epochs later."""
+
+    def followed(self, study: ft.Study, proposal: ft.Proposal, policy: BAPI) -> Counter[str]:
+        lookout, step, decision = Lookout(policy, study, proposal), proposal.start_step, CONTINUE
+        while decision is CONTINUE:
+            step += 1
+            decision = study.report(proposal, shaped(proposal.trial, proposal.config, step), cost=1.0)
+            if proposal.predicted_cost is None or step == T_MAX:
+                continue  # the design; complete
+            assert decision is lookout.says(step), f"trial {proposal.trial}, step {step}"
+            if decision is CONTINUE:
+                assert study._history.trials[proposal.trial].until_step == lookout.stop
+        if proposal.until_step is not None and step > proposal.until_step:
+            lookout.seen["beyond its first stop"] += 1
+        return lookout.seen
+
+    def test_lines_3_to_7_decide_every_step(self):
+        """Whole studies in step with the transcription, with complete initial trainings and with short ones; and
+        everything that the algorithm can do was done."""
+        seen = Counter[str]()
+        for policy in (BAPI.paper(eps=0.02, initial=3), BAPI(eps=0.02, initial=3, values="plain", overrun=None)):
+            study = ft.Study(SPACE, ft.Budget(cost=1e5), policy=policy, seed=0, max_steps=T_MAX)
+            for proposal in islice(proposals_of(study), 14):
+                seen += self.followed(study, proposal, policy)
+        assert set(seen) == {"terminated early", "earlier", "later", "stays", "beyond its first stop"}, seen
+
+    def test_line_1_the_first_look_is_after_p_epochs(self, begun):
+        for seed in range(3):
+            (proposal,) = PAPER.propose(
+                SPACE, begun._history, Ledger(ft.Budget(cost=1e5)), 1, np.random.default_rng(seed)
+            )  # fmt: skip
+            assert proposal.start_step or proposal.until_step >= P
+        assert (BAPI.paper().period, BAPI.paper().tau) == (0.2, 2.0)
+
+    @pytest.mark.parametrize("seed", [4])
+    def test_line_4_a_run_need_not_beat_itself(self, seed):
+        """y_best is that of the other runs: the incumbent, predicted to beat them all and still before its stop, is
+        never ended. Noisy curves, whose prediction is above the best that the run itself has seen."""
+        policy, rng = BAPI(initial=3), np.random.default_rng(seed)
+        space = ft.Space(x=ft.Integer(0, 23), y=ft.Integer(0, 2))
+        study = ft.Study(space, ft.Budget(cost=1e6), policy=policy, seed=seed, max_steps=T_MAX)
+        looks = 0
+        for proposal in islice(proposals_of(study), 20):
+            step, decision = proposal.start_step, CONTINUE
+            while decision is CONTINUE:
+                step += 1
+                x, y = proposal.config["x"], proposal.config["y"]
+                end = 0.1 + 0.5 * ((x - 15) / 23) ** 2 + 0.02 * y
+                noisy = end + 0.6 * math.exp(-step / (2 + x / 6)) + 0.05 * rng.normal()
+                decision = study.report(proposal, noisy, cost=1.0)
+                trial = study._history.trials[proposal.trial]
+                if (
+                    proposal.trial >= 3
+                    and step % P == 0
+                    and step < T_MAX
+                    and beats_the_others(policy, space, study, trial)
+                ):
+                    looks += 1
+                    assert decision is CONTINUE, f"trial {trial.number}, step {step}"
+        assert looks > 3
+
+    def test_tau_the_more_uncertainty_is_accepted_the_more_runs_end_early(self, begun):
+        """Section 3.4, condition 2: sigma(x, t_opt_n) <= tau sigma(x, t). A run that does not win, at its first look,
+        for tau from just above 1 to 8: once it is ended for some tau, it is for every larger one; and tau decides."""
+        study = searched(PAPER, asks=8)
+        proposal = next(p for p in proposals_of(study) if p.start_step == 0)
+        for step in range(1, P):
+            study.report(proposal, 1.5 + 0.2 / step, cost=1e-3)
+        ended = []
+        for tau in (1.001, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0):
+            policy = BAPI.paper(eps=0.02, tau=tau)
+            history, trial = self.one_step_later(study, proposal)
+            rng = np.random.default_rng(0)
+            ended.append(policy.decide(SPACE, history, study.ledger, trial, rng) is PAUSE)
+        assert ended == sorted(ended)
+        assert not ended[0]
+        assert ended[-1]
+
+    def one_step_later(self, study: ft.Study, proposal: ft.Proposal) -> tuple[Any, TrackedTrial]:
+        """The history with one more step of a run, which nobody has decided about."""
+        trial = study._history.trials[proposal.trial]
+        further = replace(trial, curve=trial.curve.with_report(ft.trial.Report(1.55, 1e-3)), kept_step=P)
+        return study._history.with_trial(further), further
+
+
+def beats_the_others(policy: BAPI, space: ft.Space, study: ft.Study, trial: TrackedTrial) -> bool:
+    """Whether a run is predicted to end below all others, at a stop that is still to come."""
+    history = study._history
+    rng = np.random.default_rng([study.seed, history.asks, trial.number, trial.kept_step])
+    curves = TrainingCurves.of(policy, space, history, rng)
+    assert curves is not None
+    x = space.features(trial.unit[None, :])
+    stop = float(curves.stops(x)[0])
+    others = min(other.value for other in study.trials if other.number != trial.number)
+    mean = curves.paths.at(x, np.array([stop])).moments()[0][0]
+    return stop > trial.kept_step and bool(mean < curves.warp(np.array([others]))[0])
+
+
+class TestVariants:
+    """Section 5 and appendix B: the variants that the paper reports."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"horizon": 8}, {"points": "last"}, {"monotone": False}, {"kernel": "rbf-plain"}, {"period": 0.1}],
+        ids=["BAPI-4", "BAPI-8", "BAPI-4-L", "BAPI-4-NM", "reinforcement learning", "CNN-SVHN"],
+    )
+    def test_each_is_one_option_away_and_finds_a_good_configuration(self, options):
+        study = searched(BAPI.paper(initial=3, **options), cost=300.0)
+        assert study.ledger.spent >= 300.0
+        assert study.best.value < 0.2
+
+    def test_what_is_not_an_option_of_the_paper_is_off_in_its_form(self):
+        assert BAPI.paper() == BAPI(
+            points="posterior", values="plain", eps="least", overrun=None, initial_training="complete", cost="process",
+            end="ignored",
+        )  # fmt: skip
