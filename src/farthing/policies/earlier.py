@@ -34,7 +34,6 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "ei_cool": _COST_WEIGHTED,
     "cei": _COST_WEIGHTED,
     "carbo": {**_COST_WEIGHTED, "alpha": 1.0, "warm_up": "sobol"},
-    "bapi": {"values": "warped", "end": "planned", "cost_model": "auto", "overrun": 1.25, "initial_training": "period"},
 }
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
