@@ -25,7 +25,11 @@ STYLES: dict[str, tuple[str, str, float]] = {  # colour, dash, width
     "gp-lv": ("#1b9ac2", "dashed", 1.3),
     "gp-selected": ("#8a5a9e", "dashed", 1.3),
     "flops": ("#9a9a9a", "dotted", 1.4),
+    "flops-huber": ("#d0c8b8", "dotted", 1.4),
+    "gp-flops": ("#6fae8f", "dashdot", 1.4),
     "flops-updates": ("#4a4a4a", "dotted", 1.6),
+    "gp-flops-updates": ("#1e7a4f", "dashdot", 1.8),
+    "auto-updates": ("#d9798a", "solid", 1.8),
 }
 
 

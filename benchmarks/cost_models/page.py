@@ -143,12 +143,13 @@ def sets_table(sources: Sequence[Source], timed: Sequence[Timings]) -> str:
 
 
 COUNTED_TEXT = """\
-CArBO's Figure 9 has a model that counts what a dense network computes and fits prices to the counts. `flop count` has
-the paper's two features (products and activations, times epochs where these vary). The paper keeps the batch size
-fixed, so `with updates` adds two features that come once per update (weights, calls per layer). The last of these
-replaced another (activations per update) after a first look at three of these data sets, so its row looks a little
-better than it should. Both models need a user's knowledge of the program (`cost_features=`); the automatic choice does
-not use them here."""
+CArBO's Figure 9 compares a warped GP with a model that counts what a dense network computes and fits prices to the
+counts, and with a GP whose mean is that model. `flop count` has the paper's two features (products and activations,
+times epochs where these vary) and prices fitted to relative errors; `Huber on seconds` is the loss that the paper
+prints. The paper keeps the batch size fixed, so `with updates` adds two features that come once per update (weights,
+calls per layer). The last of these replaced another (activations per update) after a first look at three of these data
+sets, so its rows look a little better than they should. These models need a user's knowledge of the program
+(`cost_features=`). The automatic choice does not use it here, except in the last row."""
 
 PAGE = """\
 # How well costs are predicted

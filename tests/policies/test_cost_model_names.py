@@ -9,9 +9,12 @@ import pytest
 
 import farthing as ft
 from farthing.errors import InvalidArgument
+from farthing.numerics.threads import one_blas_thread
 from farthing.policies import CEI, CArBO, EIAlpha, EICool, EIpu
+from farthing.policies.cost_models import chosen_cost_model
 from farthing.surrogates.cost import choice
 from farthing.surrogates.cost.choice import COUNTING, CostModelName, choose
+from farthing.trial import Outcome, Status
 from oracles.network_costs import MLP, SPACE, cost_of, counts, more, networks, played
 
 NAMES = get_args(CostModelName)
@@ -90,3 +93,39 @@ def test_with_a_prior_it_models_what_the_prior_leaves(name):
     proposal = study.ask()
     assert proposal.fits["cost"]["weights"] == {choice.CANDIDATE[name]: 1.0}
     assert abs(np.log(proposal.predicted_cost / cost_of(proposal.config))) < 0.3
+
+
+def test_the_cost_effective_design_uses_it():
+    """CArBO's design takes cheap points by the model that was named: with a line in one parameter, by that alone."""
+    study = played(CArBO(cost_model="line1", design_share=1.0), 6)
+    proposal = study.ask()
+    assert proposal.reason.startswith("initial design: cheap")
+    assert proposal.fits["cost"]["weights"] == {"linear-1": 1.0}
+
+
+def test_a_front_is_drawn_with_the_policys_own_cost_model():
+    study = played(EIpu(cost_model="line1"), 8)
+    front, proposal = study.pareto(), study.ask()
+    assert np.exp(front.picks["EIpu"].log_cost) == pytest.approx(proposal.predicted_cost)
+    with one_blas_thread():
+        default, _ = chosen_cost_model(SPACE, study._history)
+    assert front.picks["EIpu"].log_cost != pytest.approx(
+        float(default.mean_at(SPACE.features(front.picks["EIpu"].u[None]))[0]), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "auto"])
+def test_the_cost_of_a_killed_trial_is_a_bound_for_it(name):
+    """Where everything above 8 was killed at 8, more than that is expected there."""
+    study = ft.Study(SPACE, ft.Budget(cost=1e9), policy=EIpu(cost_model=name, initial=14), seed=0, cost_features=counts)
+    for _ in range(14):
+        proposal = study.ask()
+        cost = cost_of(proposal.config)
+        if cost <= 8.0:
+            study.tell(proposal, value=0.0, cost=cost)
+        else:
+            study._session.end(proposal.trial, Outcome(Status.KILLED, cost=8.0, error="too long"), {"cost": 8.0})
+    with one_blas_thread():
+        model, _ = chosen_cost_model(SPACE, study._history, name)
+    dear = SPACE.encode({"first": 120, "second": 120, "rate": 0.01, "dropout": 0.1, "kind": "tanh"})
+    assert np.exp(model.mean_at(SPACE.features(dear[None, :]))[0]) > 8.0

@@ -34,7 +34,7 @@ import numpy as np
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates.cost.averages import Average, Corrected
-from farthing.surrogates.cost.counted import OnCounts, UserCostModel
+from farthing.surrogates.cost.counted import CountingCostModel, OnCounts, UserCostModel
 from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
 from farthing.surrogates.cost.log_cost import CostModel, LogFeatures, OnLogFeatures
 from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, ON_COUNTS, Process, Refits
@@ -123,7 +123,8 @@ def choose(
     >>> choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3), model="gp").reason
     'log cost by a Gaussian process'
     """
-    if model in COUNTING and own is None:
+    counts = own if isinstance(own, CountingCostModel) else None
+    if model in COUNTING and counts is None:
         raise InvalidArgument(f"cost_model: {model!r} needs {COUNTS_NEEDED}")
     features, owners = LogFeatures(np.asarray(ratios, dtype=np.float64)), np.asarray(groups, dtype=np.intp)
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
@@ -131,7 +132,7 @@ def choose(
         b = b - prior.mean_at(X)
     sizes = SIZES if prior is None or model != "auto" else (0, *SIZES)
     lines = _lines(Z, b, owners, sizes, intercept_strength)
-    fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, own)
+    fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, counts)
     if model == "auto":
         weights, processes, state = _contest(lines, fits, own)
     else:

@@ -13,7 +13,7 @@ process on them are in an average, the counts are asked for once: they are a fun
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,18 +28,24 @@ class FittedTrend(Trend, Protocol):
 
 
 class UserCostModel(CostModel, Protocol):
-    """A model of the whole log cost at X itself: the features that the user counts."""
+    """A model of the whole log cost at X itself."""
+
+    def log_densities(self) -> Array: ...
+
+
+@runtime_checkable
+class CountingCostModel(UserCostModel, Protocol):
+    """One by the features that the user counts: it says how it was fitted, so that a process can stand on it."""
 
     @property
     def fitted(self) -> FittedTrend: ...
-    def log_densities(self) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)
 class OnCounts(CostModel):
     """The user's model and a process on its log errors: the second alone, or an average in which it has a `share`."""
 
-    own: UserCostModel
+    own: CountingCostModel
     process: gp.GP  # on Z
     features: LogFeatures
     share: float = 1.0

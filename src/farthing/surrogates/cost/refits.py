@@ -18,7 +18,7 @@ import numpy as np
 from farthing.numerics.arrays import Array, Ints
 from farthing.surrogates import gp
 from farthing.surrogates.cost import log_cost
-from farthing.surrogates.cost.counted import OnCounts, UserCostModel
+from farthing.surrogates.cost.counted import CountingCostModel, OnCounts
 from farthing.surrogates.cost.lines import LinearCost
 from farthing.surrogates.cost.log_cost import CostProcess
 
@@ -44,7 +44,7 @@ class Refits:
     line: LinearCost
     stored: Mapping[str, Any]
     refit: bool = True  # whether any search for hyperparameters can be due
-    own: UserCostModel | None = None
+    counts: CountingCostModel | None = None
 
     def competing(self) -> tuple[str, ...]:
         n, leader = len(self.b), self._leader
@@ -54,7 +54,7 @@ class Refits:
             return () if leader is None or self._last(leader) is None else (leader,)
         if n < LONE_PROCESS_FROM or leader is None or n >= GROWTH * self.stored["contest_at"]:
             few = len(self.line.selected) <= SELECTED  # then gp-selected would leave nothing out
-            rivals = PROCESSES if self.own is None else (*PROCESSES, ON_COUNTS)
+            rivals = PROCESSES if self.counts is None else (*PROCESSES, ON_COUNTS)
             return tuple(name for name in rivals if not (few and name == "gp-selected"))
         return (leader,)
 
@@ -80,9 +80,9 @@ class Refits:
     ) -> Process:
         Z, b = self.Z[rows], self.b[rows]
         if name == ON_COUNTS:
-            assert self.own is not None  # `choose` refuses
-            left = log_cost.process(Z, self.own.fitted.residuals[rows], self.groups, warm=warm, refit=refit)
-            return OnCounts(self.own, left.process, self.features)
+            assert self.counts is not None  # `choose` refuses
+            left = log_cost.process(Z, self.counts.fitted.residuals[rows], self.groups, warm=warm, refit=refit)
+            return OnCounts(self.counts, left.process, self.features)
         trend = self.line if name == "gp-lv" else None
         return log_cost.process(Z, b, self.groups, selected=selected, trend=trend, warm=warm, refit=refit)
 
@@ -114,7 +114,7 @@ class Refits:
     def _leader(self) -> str | None:
         """The heaviest process at the last contest; of none that needs what is not given."""
         leader: str | None = self.stored.get("leader")
-        return None if leader == ON_COUNTS and self.own is None else leader
+        return None if leader == ON_COUNTS and self.counts is None else leader
 
     def _last(self, name: str) -> dict[str, Any] | None:
         remembered: dict[str, Any] | None = self.stored.get("processes", {}).get(name)
