@@ -58,12 +58,10 @@ COUNTING = frozenset(name for name, candidate in CANDIDATE.items() if candidate 
 COUNTS_NEEDED = "cost_features=, a function that counts what the evaluation of a config does"
 
 PRIOR_STRENGTH, FADES_FROM = 5.0, 20  # t in observations, and the n from which it falls as 1 / n
-PROCESS_SHARES = {
-    "gp": 0.25,
-    "gp-lv": 0.5,
-    "gp-selected": 0.1,
-    ON_COUNTS: 0.5,
-}  # of the prior, where the lines together have 1
+# Of the prior, where the lines together have 1. The process on counts has what counts have: on 12 tables of networks
+# that makes errors 5 to 19 % smaller than without it. Half of it is up to 5 % worse, twice as much up to 6 % better at
+# 8 observations and no better from 20 on.
+PROCESS_SHARES = {"gp": 0.25, "gp-lv": 0.5, "gp-selected": 0.1, ON_COUNTS: 1.0}
 OWN_SHARE = 1.0  # of a model that counts what the program does: as much as all lines together
 LEAST_SHARE = 0.02  # of each line, however small its evidence
 LEAST_WEIGHT = 0.05  # a model below it changes the average little and costs as much to predict
