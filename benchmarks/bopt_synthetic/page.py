@@ -135,9 +135,8 @@ the column on other libraries leaves these two out.
 - In ten dimensions the paper's width sqrt(0.2 d log 2t) is above 3: new points explore, even late. Farthing's default
   leaves d out. Both defaults were chosen on seeds 100 to 109 of Currin, Park and Rosenbrock with f2, which are not on
   this page; widths of 1, 1/2 and 1/5 of the paper's and this one were compared there.
-- `bopt` has rho = 1 fixed, which the paper advises for levels of one scale, and cuts the values of both levels where
-  those of the cheap one are extreme. With f3, about a tenth of the complete level in size, this makes 96 % of the
-  complete values of the first design equal.
+- `bopt` has rho = 1 fixed, which the paper advises for levels of one scale. f3 is about a tenth of the complete level
+  in size.
 - With the paper's options TGP and DGP have the same model of the cheap level, so all their new points are the same;
   they differ only in which paused run is completed.
 
