@@ -103,14 +103,14 @@ class Transcribed:
         mean, variance = self.curves.model.predict(features([config]), np.array([float(t)]))
         return float(self.ends.mean() + self.ends.std() * mean[0]), float(self.ends.std() * np.sqrt(variance[0]))
 
-    def draws(self, configs: list[Config], t: list[float], count: int = 3000) -> np.ndarray:
+    def draws(self, configs: list[Config], t: list[float], count: int = 20_000) -> np.ndarray:
         """Joint draws (count, q) of f."""
         found = self.curves.model.sample(features(configs), np.array(t, dtype=float), count, np.random.default_rng(1))
         return self.ends.mean() + self.ends.std() * found
 
     def ei(self, config: Config, t: float) -> float:
         """Eq. 3 by Monte Carlo."""
-        return float(np.maximum(self.y_best - self.draws([config], [t], 20_000)[:, 0], 0.0).mean())
+        return float(np.maximum(self.y_best - self.draws([config], [t])[:, 0], 0.0).mean())
 
     def q_ei(self, configs: list[Config]) -> float:
         """Eq. 5: the expected improvement of a batch at t_max, by Monte Carlo."""
@@ -140,12 +140,13 @@ def config_of(planned: PlannedRun) -> Config:
     return SPACE.decode(planned.run.U[0])
 
 
-PAPER = BAPI.paper(eps=0.02)  # a value as in experiments 1 to 7
+PAPER = BAPI.paper(eps=0.02, initial=3)  # eps as in experiments 1 to 7
 
 
 @pytest.fixture(scope="module")
 def begun() -> ft.Study:
-    return searched(PAPER, asks=8)
+    """Early in a search, when much is still uncertain."""
+    return searched(PAPER, asks=5)
 
 
 @pytest.fixture(scope="module")
@@ -202,12 +203,12 @@ class TestEquations4To7:
         first, *seconds = normal.fresh[::7]
         _, gains = self.two_steps(normal, first, seconds)
         for second, gain in zip(seconds, gains.mean(axis=0), strict=True):
-            assert normal.q_ei([first, second]) == pytest.approx(normal.q_ei([first]) + gain, rel=0.15, abs=1e-3)
+            assert normal.q_ei([first, second]) == pytest.approx(normal.q_ei([first]) + gain, rel=0.05, abs=1e-4)
 
     def test_it_is_a_lower_bound_of_the_gain_with_hindsight(self, normal):
         """Eq. 7, by the same integrals."""
         _, gains = self.two_steps(normal, normal.fresh[0], normal.fresh[1::5])
-        assert gains.mean(axis=0).max() <= gains.max(axis=1).mean()
+        assert gains.mean(axis=0).max() < gains.max(axis=1).mean()
 
 
 class TestEquation8AndAlgorithm3:
@@ -263,11 +264,11 @@ class TestAlgorithm4:
         assert config_of(first) == config_of(steep.planner.horizon()[0])
 
     def test_a_run_that_was_planned_makes_its_neighbours_less_worth(self, known):
-        """What the joint draws are for: by EI alone, without those before it, the second run would be another one."""
-        planned = known.planner.horizon()
-        alone = sorted(known.fresh, key=lambda config: -known.q_ei([config]))
-        gains = chosen_by_hand(known, [config_of(planned[0])])
-        assert gains[str(alone[1])] < 0.97 * max(gains.values())
+        """What the joint draws are for: the three of largest EI, each by itself, are neighbours and gain less together
+        than the first three of the horizon."""
+        planned = [config_of(planned) for planned in known.planner.horizon()[:3]]
+        alone = sorted(known.fresh, key=lambda config: -known.q_ei([config]))[:3]
+        assert known.q_ei(alone) < 0.97 * known.q_ei(planned)
 
     @pytest.mark.parametrize("left", [5.0, 30.0, 60.0, 150.0])
     def test_it_grows_until_the_budget_is_used_up(self, begun, left):
@@ -442,7 +443,7 @@ class TestAlgorithm5:
     def test_tau_the_more_uncertainty_is_accepted_the_more_runs_end_early(self, begun):
         """Section 3.4, condition 2: sigma(x, t_opt_n) <= tau sigma(x, t). A run that does not win, at its first look,
         for tau from just above 1 to 8: once it is ended for some tau, it is for every larger one; and tau decides."""
-        study = searched(PAPER, asks=8)
+        study = searched(PAPER, asks=5)
         proposal = next(p for p in proposals_of(study) if p.start_step == 0)
         for step in range(1, P):
             study.report(proposal, 1.5 + 0.2 / step, cost=1e-3)
