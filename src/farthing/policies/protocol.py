@@ -5,7 +5,7 @@ proposals. Hyperparameters it fitted travel in `Proposal.fits` and come back thr
 dataclasses whose fields are their options, so that a study file can hold them.
 
 To add a policy, write a class with this protocol (`sampling.Random` is the shortest; `ei.EI` is the shortest with a
-model), check its options by `settle_option`, and add the class to `BY_NAME` in `policies/__init__.py`. To add an option
+model), check its options by `settle_option`, and add the class to `BY_NAME` in `named.py`. To add an option
 to a policy, say in `earlier.py` which value studies ran with before it existed.
 """
 
