@@ -121,8 +121,8 @@ regret of all methods:
 {comparison}
 
 Where two shares are shown, the second is of levels at which the mean regret of both BOPT and another method is below
-1e-6: solved by both. The rows "as in the paper" are `BOPT.paper()`; they are not counted, neither for BOPT nor for the others. EQIE and `ei` run on
-Farthing's own models; the column on other libraries leaves these two out.
+1e-6: solved by both. The rows "as in the paper" are `BOPT.paper()`; they are not counted, neither for BOPT nor for the
+others. EQIE and `ei` run on Farthing's own models; the column on other libraries leaves these two out.
 
 {sections}
 
