@@ -241,7 +241,7 @@ class TwoLevels:
     def _ends_of(self, y_e: Array, y_c: Array) -> Array:
         """Values of complete runs: a cut does not move a bias out of its bounds."""
         bounds, rho, (highest, highest_end) = self._bounds(), self.options.rho, self._scale.highest
-        if isinstance(bounds, str) or rho is None:
+        if isinstance(bounds, str) or rho is None or self.options.values == "plain":
             return y_c
         bias = y_c - rho * y_e
         moved = ((y_e >= highest) | (y_c >= highest_end)) & ((bias < bounds[0]) | (bias > bounds[1]))
