@@ -23,7 +23,10 @@ from farthing.space import Space
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
 EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
-CHANGES = {2: "trainings that go step by step are judged anew at every look, and the best one is not ended early"}
+CHANGES = {
+    2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, and of "
+    "equally expensive configurations the initial design takes those far from each other"
+}
 
 
 @dataclass(frozen=True)

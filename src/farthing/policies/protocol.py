@@ -40,7 +40,7 @@ class Policy(Protocol):
         a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`.
 
         A policy that pauses runs may set `finishes_best = True`: then the best run is completed before the budget ends
-        (`finishing.py`). `bapi` and `bopt` do not, because their papers plan the end themselves.
+        (`finishing.py`). `bapi` and `bopt` do not: their papers have no such rule.
 
         A policy that can think in several ways (`history.ways`) reads `history.way`, and has rows(history), the number
         of observations its largest model is fitted to: from it follows how long an ask takes. Any other policy may
