@@ -24,8 +24,8 @@ from farthing.trial import ContinueTo, Decision, Proposal, Status
 
 EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
-    2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, and of "
-    "equally expensive configurations the initial design takes those far from each other"
+    2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, and "
+    "of equally expensive configurations the initial design takes those far from each other"
 }
 
 
