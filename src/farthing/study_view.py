@@ -154,7 +154,8 @@ class StudyView:
 
     def implied_alphas(self, trials: Iterable[int] | None = None) -> list[ImpliedAlpha]:
         """For each trial, the alphas whose EI / cost^alpha leads to the pick of CEI when it was asked for; by default
-        for all after the initial design. Their mean over several studies is CEI's Figure 5.
+        for all that a model of values chose, so for none of the initial design. Their mean over several studies is
+        CEI's Figure 5.
 
         >>> import farthing as ft
         >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
@@ -169,7 +170,8 @@ class StudyView:
         """How expected improvement has changed since trial `before` was asked for, until now or until trial `now` was,
         and how much of that is due to the value to beat and to the model (CEI, appendix B).
 
-        It is in the units of the objective, at these configurations or at the points of the earlier front.
+        It is in the units of the objective, at these configurations or at the points of the earlier front, for which
+        costs have to be known.
 
         >>> import farthing as ft
         >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)

@@ -168,6 +168,71 @@ def test_persistence_of_a_study_is_that_of_its_two_fronts_also_when_its_file_is_
         assert opened.value_cost_front()[-1].value == opened.best.value
 
 
+def told(study: ft.Study, *proposals: Proposal, failed: bool = False, cost: bool = True) -> None:
+    for proposal in proposals:
+        value, spent = evaluate(proposal.config)
+        outcome = {"failed": "out of memory"} if failed else {"value": value}
+        study.tell(proposal, **outcome, cost=spent if cost else None)
+
+
+class TestWhichAlphas:
+    """By default implied alphas are those of the trials that a model of values chose, and of none of the design."""
+
+    @staticmethod
+    def begun(policy) -> ft.Study:
+        return ft.Study(CONTINUOUS, ft.Budget(cost=200.0), policy=policy, seed=5)
+
+    @staticmethod
+    def implied(study: ft.Study) -> list[int]:
+        return [item.trial for item in study.implied_alphas()]
+
+    def test_a_design_that_was_asked_for_at_once_may_be_longer_than_it_would_be(self):
+        study = self.begun(ft.policies.CEI.paper())
+        told(study, *study.ask(8))
+        for _ in range(2):
+            told(study, study.ask())
+        assert self.implied(study) == [8, 9]
+        with pytest.raises(NoTrial, match="trials, got 0"):
+            study.implied_alphas([7, 8])  # of a trial that is named, it is said why it has none
+
+    def test_a_design_is_longer_where_its_trials_fail(self):
+        study = self.begun(ft.policies.CEI.paper())
+        for number in range(9):
+            told(study, study.ask(), failed=number < 5)
+        assert self.implied(study) == [7, 8]
+
+    @pytest.mark.parametrize("policy", ["carbo", "auto"])
+    def test_the_cost_effective_design_is_a_design(self, policy):
+        study = self.begun(policy)
+        while sum("initial design" not in trial.reason for trial in study.trials) < 2:
+            told(study, study.ask())
+        first = len(study.trials) - 2
+        assert first > 6
+        assert self.implied(study) == [first, first + 1]
+
+    def test_without_a_model_of_values_they_are_those_of_all_that_saw_a_front(self):
+        study = self.begun("sobol")
+        told(study, *study.ask(6))
+        told(study, study.ask())
+        assert self.implied(study) == [6]
+
+    def test_trials_before_the_first_cost_have_none_and_a_study_without_costs_says_so(self):
+        study = self.begun("ei")
+        for _ in range(6):
+            told(study, study.ask(), cost=False)
+        with pytest.raises(NoTrial, match="cost of at least 1 trial"):
+            study.implied_alphas()
+        for _ in range(2):
+            told(study, study.ask())
+        assert self.implied(study) == [7]
+
+
+@pytest.mark.parametrize("compared", ["persistence", "ei_change"])
+def test_what_is_compared_comes_in_the_order_of_time(study, compared):
+    with pytest.raises(InvalidArgument, match="now: expected a whole number of at least 9, or None, got 8"):
+        getattr(study, compared)(9, 8)
+
+
 def test_the_options_of_the_study_s_own_policy_count_for_persistence_too():
     """The paper's form has another EI: its points must not be looked at with the EI of the default."""
     study = tuned(ft.policies.CEI.paper(), trials=9, space=CONTINUOUS)

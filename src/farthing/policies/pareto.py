@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from farthing.errors import NoTrial, SpaceExhausted
 from farthing.history import History, Way, units, values
 from farthing.numerics.arrays import Array
 from farthing.numerics.threads import one_blas_thread
+from farthing.policies.auto import Auto
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cei import CEI
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
@@ -39,6 +41,7 @@ from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import CostWeighted
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import Policy
+from farthing.record.events import Asked
 from farthing.record.record import Record
 from farthing.record.state import State
 from farthing.space import Space
@@ -64,8 +67,7 @@ def persistence_between(
     record: Record, before: int, now: int | None = None, policy: Policy | None = None
 ) -> Persistence:  # fmt: skip
     """The front as it was when trial `before` was proposed, and where its points are now, or were when `now` was."""
-    earlier, earlier_rng = _seen(record, "before", checks.whole_number("before", before))
-    later, rng = _seen(record, "now", now)
+    (earlier, earlier_rng), (later, rng) = _seen_twice(record, before, now)
     with one_blas_thread():
         front = front_at(record.space, earlier.history, earlier.ledger, earlier_rng, policy)
         return persistence_of(front, record.space, later.history, later.ledger, rng, policy)
@@ -75,14 +77,22 @@ def implied_alphas(
     record: Record, trials: Iterable[int] | None = None, policy: Policy | None = None
 ) -> list[ImpliedAlpha]:  # fmt: skip
     """For each trial, the alphas that lead to what contextual EI picked when it was proposed; by default for all that
-    were proposed after the initial design."""
+    a model of values chose and that saw a front. If none of them did, the error says why."""
     if trials is not None and (isinstance(trials, str) or not isinstance(trials, Iterable)):
         checks.refuse("trials", "numbers of trials, or None", trials)
-    found = []
+    found, missing = list[ImpliedAlpha](), None
     for trial in _modelled(record, policy) if trials is None else trials:
-        front = front_of(record, checks.whole_number("trials", trial), policy)
+        try:
+            front = front_of(record, checks.whole_number("trials", trial), policy)
+        except (NoTrial, SpaceExhausted) as error:
+            if trials is not None:
+                raise
+            missing = error
+            continue
         if CONTEXTUAL in front.picks:
             found.append(implied_alpha(int(trial), front, front.picks[CONTEXTUAL]))
+    if missing is not None and not found:
+        raise missing
     return found
 
 
@@ -90,8 +100,8 @@ def ei_change_between(
     record: Record, before: int, now: int | None = None, U: Array | None = None, policy: Policy | None = None
 ) -> EIChange:
     """How EI at U (m, p), or at the points of the earlier front, has changed since trial `before` was proposed."""
+    (earlier, _), (later, _) = _seen_twice(record, before, now)
     points = front_of(record, before, policy).U if U is None else U
-    earlier, later = _seen(record, "before", checks.whole_number("before", before))[0], _seen(record, "now", now)[0]
     with one_blas_thread():
         beliefs = (beliefs_at(record.space, state.history, points) for state in (earlier, later))
         return ei_change(*beliefs)
@@ -105,10 +115,28 @@ def _seen(record: Record, name: str, trial: int | None) -> tuple[State, np.rando
     return state, np.random.default_rng([record.settings.seed, state.history.asks])
 
 
+def _seen_twice(
+    record: Record, before: int, now: int | None
+) -> tuple[tuple[State, np.random.Generator], tuple[State, np.random.Generator]]:
+    """`_seen` for the earlier and the later of two times."""
+    checks.whole_number("before", before)
+    checks.optional(checks.whole_number, "now", now, least=before)
+    return _seen(record, "before", before), _seen(record, "now", now)
+
+
 def _modelled(record: Record, policy: Policy | None) -> list[int]:
-    """The trials that were asked for after the initial design."""
+    """The trials that a model of values chose, which its fit tells. A policy that has none, such as `sobol`: all but
+    as many as an initial design would have."""
+    fits: dict[int, Mapping[str, Any]] = {}
+    for event in record.past():
+        if isinstance(event, Asked):
+            fits.setdefault(event.proposal.trial, event.proposal.fits)
+    if isinstance(policy, Auto):
+        policy = policy.chosen(record.history, record.ledger)
+    if isinstance(policy, ModelOptions):
+        return [trial for trial, fit in fits.items() if "value" in fit]
     design = max(design_size(getattr(policy, "initial", None), record.space), FEWEST_VALUES)
-    return [trial.number for trial in record.history.trials[design:] if not trial.added]
+    return [trial for trial in fits if trial >= design]
 
 
 # -- of a state --------------------------------------------------------------------------------------------------------
