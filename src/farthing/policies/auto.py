@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import whole_number
+from farthing.checks import refuse, whole_number
 from farthing.history import History, TrackedTrial
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
@@ -24,8 +24,9 @@ from farthing.trial import ContinueTo, Decision, Proposal, Status
 
 EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
-    2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, and "
-    "of equally expensive configurations the initial design takes those far from each other"
+    2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, the "
+    "noise of curves may be smaller, of equally expensive configurations the initial design takes those far from each "
+    "other, and with cost_features a process on the counts joins the average of cost models"
 }
 
 
@@ -33,7 +34,8 @@ CHANGES = {
 class Auto:
     """For a budget of cost: `bapi` if training goes step by step, else `carbo`. For a number of evaluations: `ei`.
 
-    `edition` is no option: it tells a file of an earlier version, whose study goes on as `auto` is now.
+    `edition` is no option: it tells a file of an earlier version, whose study goes on as `auto` is now. A new study is
+    always of the present one.
     """
 
     name: ClassVar[str] = "auto"
@@ -43,6 +45,8 @@ class Auto:
 
     def __post_init__(self) -> None:
         settle_option(self, "edition", whole_number, least=1)
+        if self.edition > EDITION:
+            refuse("auto: edition", f"a whole number from 1 to {EDITION}", self.edition)
 
     def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
         """The policy that proposes."""

@@ -9,7 +9,7 @@ from typing import Any
 from farthing.checks import refuse
 from farthing.errors import InvalidArgument, StudyMismatch
 from farthing.plain import warn
-from farthing.policies.auto import Auto
+from farthing.policies.auto import EDITION, Auto
 from farthing.policies.bapi import BAPI
 from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
@@ -44,6 +44,8 @@ def policy_of(policy: str | Policy) -> Policy:
         return named
     if not hasattr(policy, "propose") or isinstance(policy, type):
         refuse("policy", f"one of {', '.join(policy_names())}, or an object such as policies.EI()", policy)
+    if type(policy) is Auto:
+        return Auto()  # of the present edition, whichever was given: it is what a study does from here on
     return policy  # type: ignore[return-value]  # a str has no `propose`
 
 
@@ -86,4 +88,7 @@ def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Pol
 
 def _unknown_options(stored: Mapping[str, Any]) -> list[str]:
     kind: Any = BY_NAME.get(stored.get("name", ""))
+    edition = stored.get("edition")
+    if kind is Auto and isinstance(edition, int) and edition > EDITION:
+        return [f"edition {edition}"]
     return [] if kind is None else sorted(stored.keys() - {"name", *(field.name for field in fields(kind))})
