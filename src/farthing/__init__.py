@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from farthing import errors, policies
-    from farthing.acquisitions.pareto import Front
+    from farthing.acquisitions.ei_change import EIChange
+    from farthing.acquisitions.pareto import Front, ImpliedAlpha, Persistence
     from farthing.adapters.sklearn.search import FarthingSearchCV
     from farthing.budget import Budget, Ledger
     from farthing.history.cost_knowledge import CostPrior
+    from farthing.policies.value_cost import ValueAtCost
     from farthing.run_context import Run, current_run
     from farthing.space import Choice, Integer, Ordered, Real, Space
     from farthing.study import Study
@@ -26,16 +28,17 @@ logging.getLogger("farthing").addHandler(logging.NullHandler())  # silent unless
 __version__ = "0.1.0"
 
 __all__ = [
-    "Budget", "Choice", "CostPrior", "Curve", "Decision", "EndedBy", "FarthingSearchCV", "Front", "Integer", "Ledger",
-    "Ordered", "Proposal", "Real", "Run", "Space", "Status", "Study", "Trial", "current_run", "errors", "flops",
-    "policies", "tune", "value_cost_front",
+    "Budget", "Choice", "CostPrior", "Curve", "Decision", "EIChange", "EndedBy", "FarthingSearchCV", "Front",
+    "ImpliedAlpha", "Integer", "Ledger", "Ordered", "Persistence", "Proposal", "Real", "Run", "Space", "Status",
+    "Study", "Trial", "ValueAtCost", "current_run", "errors", "flops", "policies", "tune", "value_cost_front",
 ]  # fmt: skip
 
 _HOMES = {
-    "Front": "acquisitions.pareto", "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
+    "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
     "FarthingSearchCV": "adapters.sklearn.search",
     "errors": "errors", "policies": "policies", "Study": "study", "tune": "tuning",
-    "value_cost_front": "study_view",
+    "EIChange": "acquisitions.ei_change", "ValueAtCost": "policies.value_cost", "value_cost_front": "study_view",
+    **dict.fromkeys(["Front", "ImpliedAlpha", "Persistence"], "acquisitions.pareto"),
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
     **dict.fromkeys(["Run", "current_run"], "run_context"),
     **dict.fromkeys(["Choice", "Integer", "Ordered", "Real", "Space"], "space"),

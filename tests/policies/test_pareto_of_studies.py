@@ -168,6 +168,13 @@ def test_persistence_of_a_study_is_that_of_its_two_fronts_also_when_its_file_is_
         assert opened.value_cost_front()[-1].value == opened.best.value
 
 
+def test_what_is_found_of_a_front_has_a_name_in_the_package(study):
+    assert isinstance(study.persistence(9), ft.Persistence)
+    assert isinstance(study.implied_alphas([9])[0], ft.ImpliedAlpha)
+    assert isinstance(study.ei_change(9, None, [study.best.config]), ft.EIChange)
+    assert isinstance(study.value_cost_front()[0], ft.ValueAtCost)
+
+
 def told(study: ft.Study, *proposals: Proposal, failed: bool = False, cost: bool = True) -> None:
     for proposal in proposals:
         value, spent = evaluate(proposal.config)
@@ -271,6 +278,19 @@ def test_best_values_and_total_costs_are_in_the_user_s_sign_and_known_results_ar
     assert [p.cost for p in whole] == [0, 6, 62]
     with pytest.raises(InvalidArgument, match="all minimise or all maximise"):
         ft.value_cost_front({"one": study, "two": tuned("random", trials=1)})
+
+
+def test_a_value_whose_cost_is_not_known_gives_no_front_of_total_costs():
+    """As 0 it would make all that came later look cheaper than it was."""
+    study = ft.Study(ft.Space(x=ft.Real(0, 1)), "9 evaluations", policy="random", seed=0)
+    study.add({"x": 0.5}, value=9.0)
+    study.tell(study.ask(), value=2.0, cost=4.0)
+    study.tell(study.ask(), failed="out of memory")
+    assert [(p.cost, p.value) for p in study.value_cost_front()] == [(0.0, 9.0), (4.0, 2.0)]
+    study.tell(study.ask(), value=1.0)
+    for front in (study.value_cost_front, lambda: ft.value_cost_front({"one": study})):
+        with pytest.raises(NoTrial, match="the cost of trial 3 is not known"):
+            front()
 
 
 def test_front_of_a_state_is_the_front_of_the_study(study, front):

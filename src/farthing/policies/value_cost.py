@@ -14,6 +14,7 @@ import numpy as np
 
 from farthing.acquisitions.pareto import non_dominated
 from farthing.direction import Direction
+from farthing.errors import NoTrial
 from farthing.history import TrackedTrial
 from farthing.trial import Status
 
@@ -32,17 +33,28 @@ def bought(trials: Iterable[TrackedTrial]) -> list[ValueAtCost]:
     """After each trial that ended, in the order in which they did: total cost and best value, to be minimised.
 
     Known results count as values that were there from the start, for nothing. The cost of a trial without a value
-    counts too.
+    counts too, where it is known; that of one with a value has to be.
     """
     points: list[ValueAtCost] = []
     spent, best = 0.0, None
     for trial in sorted((t for t in trials if t.status is not Status.RUNNING), key=_when):
-        spent += 0.0 if trial.added else trial.cost or 0.0
+        spent += _paid(trial)
         if trial.value is not None and not trial.unsuccessful and (best is None or trial.value < best[0]):
             best = trial.value, trial.number
         if best is not None:
             points.append(ValueAtCost(spent, *best))
     return points
+
+
+def _paid(trial: TrackedTrial) -> float:
+    if trial.added:
+        return 0.0
+    if trial.cost is None and trial.value is not None:
+        raise NoTrial(
+            f"value_cost_front: the cost of trial {trial.number} is not known, so no total is; tell(..., cost=...) "
+            "gives it"
+        )
+    return trial.cost or 0.0
 
 
 def _when(trial: TrackedTrial) -> tuple[bool, float, int]:
