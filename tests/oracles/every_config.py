@@ -1,7 +1,7 @@
 """A finite space of which every configuration is looked at: beliefs and expected improvement by brute force.
 
-A Gaussian process with numpy.linalg, EI from its textbook formula, in the units of the objective. The hyperparameters
-are those that the ask stored; all else is computed here.
+A Gaussian process with numpy.linalg, EI from its textbook formula, in the units of the objective, and a line through
+log costs. The hyperparameters of the process are those that the ask stored; all else is computed here.
 """
 
 from __future__ import annotations
@@ -93,10 +93,34 @@ class Oracle:
         z = ((self.least if target is None else target) - self.mean) / self.sd
         return self.sd * (z * norm.cdf(z) + norm.pdf(z))
 
-    def log_utility(self, alpha: float) -> np.ndarray:
+    def log_utility(self, alpha: float, cost: np.ndarray = COST) -> np.ndarray:
         """log of Eq. 1; -inf where it was tried."""
         with np.errstate(divide="ignore"):
-            return np.where(self.fresh, np.log(self.ei()) - alpha * np.log(COST), -np.inf)
+            return np.where(self.fresh, np.log(self.ei()) - alpha * np.log(cost), -np.inf)
+
+
+def learned_cost(found: Search, trial: int) -> np.ndarray:
+    """c(x) of every configuration before a trial, as in CEI's section 3.2: log cost is a line in log features.
+
+    Here there are three features, so the line in the three most significant is the one in all. It is fitted as
+    docs/cost.md says, by least squares over and over with Huber's weights and a small ridge, and bends beyond the costs
+    seen.
+    """
+    tried = [NUMBER[SPACE.key(t.config)] for t in found.study.trials[:trial]]
+    b = np.log([t.cost for t in found.study.trials[:trial]])
+    log_depth = np.log([2.0 * config["depth"] for config in EVERY]) / np.log(25.0)  # of 0.5 to 12.5; size is a log in X
+    A = np.column_stack([np.ones(len(EVERY)), log_depth, X[:, 1:]])
+    ridge, v = np.sqrt(0.05) * np.eye(A.shape[1])[1:], np.ones(len(b))
+    for _ in range(300):
+        root = np.sqrt(v)
+        rows, aims = np.vstack([root[:, None] * A[tried], ridge]), np.append(root * b, np.zeros(len(ridge)))
+        theta = np.linalg.lstsq(rows, aims, rcond=None)[0]
+        residuals, lost = b - A[tried] @ theta, ((aims - rows @ theta) ** 2).sum()
+        scale = np.sqrt((3.0 * 0.3**2 + lost / (2.0 * norm.cdf(1.345) - 1.0)) / (len(b) + 2.0))
+        v = np.minimum(1.0, 1.345 * scale / np.abs(residuals))
+    line, room = A @ theta, np.ptp(b) + 3.0 * scale
+    inside = np.clip(line, b.min(), b.max())
+    return np.exp(inside + room * np.sign(line - inside) * (1.0 - np.exp(-np.abs(line - inside) / room)))
 
 
 def pick(proposal) -> int:

@@ -16,17 +16,17 @@ import pytest
 
 import farthing as ft
 from farthing.policies import CEI, EI, EIAlpha, EIpu
-from oracles.every_config import COST, EXACT, SPACE, Oracle, Search, cost, pick, search, value
+from oracles.every_config import COST, EXACT, SPACE, Oracle, Search, cost, learned_cost, pick, search, value
 
 BLIND = EI.paper(initial=5)
 
 
-def violates_equation_2(oracle: Oracle, chosen: int, tradeoff: float) -> bool:
+def violates_equation_2(oracle: Oracle, chosen: int, tradeoff: float, cost: np.ndarray = COST) -> bool:
     """Whether a choice is not the cheapest of those whose EI is at least (1 - lambda) of the largest."""
     ei = np.where(oracle.fresh, oracle.ei(), -1.0)
     enough = ei >= (1.0 - tradeoff) * ei.max() * (1.0 + EXACT)
-    least = COST[enough & oracle.fresh].min(initial=np.inf)
-    return ei[chosen] < (1.0 - tradeoff) * ei.max() * (1.0 - EXACT) or COST[chosen] > least * (1.0 + EXACT)
+    least = cost[enough & oracle.fresh].min(initial=np.inf)
+    return ei[chosen] < (1.0 - tradeoff) * ei.max() * (1.0 - EXACT) or cost[chosen] > least * (1.0 + EXACT)
 
 
 class TestSection2ExpectedImprovement:
@@ -94,6 +94,20 @@ class TestEquation1:
             utility = Oracle.before(found, trial).log_utility(policy.alpha)
             assert utility[pick(found.proposals[trial])] >= utility.max() - EXACT
 
+    def test_c_is_the_learned_line_where_costs_are_not_known(self):
+        """And not the true cost, which would have led elsewhere at times."""
+        policy = EIAlpha.paper(alpha=1.0)
+        found, elsewhere = search(policy, seed=1, known=False), 0
+        assert len(found.modelled()) >= 10
+        for trial in found.modelled():
+            oracle, learned = Oracle.before(found, trial), learned_cost(found, trial)
+            chosen = pick(found.proposals[trial])
+            utility, true = oracle.log_utility(policy.alpha, learned), oracle.log_utility(policy.alpha)
+            assert utility[chosen] >= utility.max() - EXACT
+            assert found.proposals[trial].predicted_cost == pytest.approx(learned[chosen], rel=EXACT)
+            elsewhere += true[chosen] < true.max() - 1e-2
+        assert elsewhere
+
     def test_alpha_0_is_ei(self):
         for trial, proposal in enumerate((found := search(EIAlpha.paper(alpha=0.0))).proposals):
             if "value" in proposal.fits:
@@ -110,6 +124,18 @@ class TestEquation2:
         assert len(found.modelled()) >= 10
         for trial in found.modelled():
             assert not violates_equation_2(Oracle.before(found, trial), pick(found.proposals[trial]), tradeoff)
+
+    def test_c_is_the_learned_line_where_costs_are_not_known(self):
+        """And not the true cost, which would have led elsewhere at times."""
+        found, elsewhere = search(CEI.paper(tradeoff=0.65), seed=1, known=False), 0
+        assert len(found.modelled()) >= 10
+        for trial in found.modelled():
+            oracle, learned = Oracle.before(found, trial), learned_cost(found, trial)
+            chosen = pick(found.proposals[trial])
+            assert not violates_equation_2(oracle, chosen, 0.65, learned)
+            assert found.proposals[trial].predicted_cost == pytest.approx(learned[chosen], rel=EXACT)
+            elsewhere += violates_equation_2(oracle, chosen, 0.65)
+        assert elsewhere
 
     def test_lambda_1_is_the_cheapest_configuration(self):
         found = search(CEI.paper(tradeoff=1.0), budget=20.0)
@@ -141,7 +167,7 @@ class TestSection31ParetoEfficiency:
             oracle, chosen = Oracle.before(found, trial), pick(found.proposals[trial])
             log_ei = oracle.log_utility(0.0)
             better = (COST[chosen] >= COST) & (log_ei > log_ei[chosen] + EXACT)
-            cheaper = (COST[chosen] * (1 - EXACT) > COST) & (log_ei >= log_ei[chosen] + EXACT)
+            cheaper = (COST[chosen] * (1 - EXACT) > COST) & (log_ei >= log_ei[chosen] - EXACT)
             assert not np.any(better | cheaper)
 
 
