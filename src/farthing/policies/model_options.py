@@ -25,7 +25,8 @@ class ModelOptions(Published):
     values  "warped": EI is that of values after a monotone transform, robust against diverged runs; "plain": EI is in
             the units of the objective
     end     "planned": in the second half of a budget only what the rest of it can pay for is proposed; "ignored": the
-            end comes unforeseen
+            end comes unforeseen. Only the time to think is limited by it, also then: under a budget of seconds, the
+            last proposals come from models of fewer trials, or from none
     target  the value that EI has to beat. "mean": the least posterior mean at the evaluated points, because with noise
             the least value may be luck; "least": the least value seen, f_min of the papers
     """
