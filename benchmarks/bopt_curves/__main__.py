@@ -37,9 +37,9 @@ PAGE = """\
 # Two levels of training on real learners
 
 Does it pay to pause trainings at the end of their fast period and to complete only the promising ones? Learners of
-scikit-learn that train step by step: `bopt`, compared with `ei`, which trains every configuration completely. Cost is
-the processor time of the steps, value the error on a validation half. Both policies start from the same {first}
-configurations with the same seed; {seeds} seeds.
+scikit-learn that train step by step: `bopt`, compared with `ei`, which trains every configuration completely and is
+blind to cost, also at the end of the budget (`end="ignored"`). Cost is the processor time of the steps, value the error
+on a validation half. Both policies start from the same {first} configurations with the same seed; {seeds} seeds.
 
 {sentences}
 

@@ -22,7 +22,7 @@ Curve = list[tuple[float, float]]  # seconds spent, best error by then
 
 FIRST = 4
 POLICIES: dict[str, ft.policies.Policy] = {
-    "ei": ft.policies.EI(),
+    "ei": ft.policies.EI(end="ignored"),  # blind to cost, also at the end of the budget
     "bopt": ft.policies.BOPT(),
 }
 OPTIONS: dict[str, ft.policies.Policy] = {  # of `bopt`, on the quickest learner only
