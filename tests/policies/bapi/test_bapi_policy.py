@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.surrogates.cost.linear_in_steps import LinearInSteps
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.paths import Mixture
+from farthing.trial import ContinueTo
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), width=ft.Integer(8, 256, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 30
@@ -173,6 +175,60 @@ class TestStops:
             decision = study.report(proposal, value_at(proposal.config, steps), cost=50.0)
         assert decision is ft.Decision.PAUSE
         assert steps <= math.ceil(1.25 * proposal.predicted_cost / 50.0) + 1
+
+
+@pytest.fixture(scope="module")
+def seen(begun) -> ft.Study:
+    """A run of 1 per step, seen after 6 steps, that would win if it were trained on."""
+    study = searched(cost=1000.0, asks=14)
+    proposal = study.ask()
+    assert proposal.start_step == 0
+    for step in range(1, 7):
+        study.report(proposal, begun.best.value * (0.6 + 2 * math.exp(-step / 5)), cost=1.0)
+    return study
+
+
+class TestMovedStops:
+    """Of a run that was planned to 9 steps, seen after 6."""
+
+    def stop(self, seen: ft.Study, ledger: Ledger, until: int | None = 9) -> int:
+        trial = replace(seen._history.trials[-1], until_step=until, predicted_cost=9.0)
+        assert (trial.kept_step, trial.status) == (6, ft.Status.RUNNING)
+        history = seen._history.with_trial(trial)
+        decision = BAPI(overrun=None).decide(SPACE, history, ledger, trial, np.random.default_rng(0))
+        if isinstance(decision, ContinueTo):
+            return decision.step
+        return 6 if decision is ft.Decision.PAUSE else until or STEPS
+
+    def ledger(self, unit: str, left: float, others: float = 0.0) -> Ledger:
+        """What is left, with 9 promised to the run itself."""
+        spent = {"evaluation": {unit: 1e4 - left}}
+        return Ledger(ft.Budget(**{unit: 1e4})).charged(spent).promised(9.0 + others, 2)
+
+    @pytest.mark.parametrize(
+        ("unit", "left", "others", "last"),
+        [
+            ("cost", 5.5, 0.0, 11), ("cost", 8.0, 0.0, 14), ("cost", 12.0, 5.0, 13), ("cost", 12.0, 30.0, 9),
+            ("cost", 1.0, 0.0, 9), ("seconds", 5.5, 0.0, 11), ("seconds", 8.0, 30.0, 14), ("seconds", 1.0, 0.0, 9),
+        ],
+    )  # fmt: skip
+    def test_a_stop_is_moved_as_far_as_the_budget_can_pay(self, seen, unit, left, others, last):
+        """But for what others were promised, which in seconds is nothing: time passes for all alike. Never to before
+        the step that was planned."""
+        assert self.stop(seen, self.ledger(unit, 5e3)) > 14
+        assert self.stop(seen, self.ledger(unit, left, others)) == last
+
+    @pytest.mark.parametrize(("left", "last"), [(5.5, 11), (8.0, 14), (0.5, 6)])
+    def test_a_run_without_a_planned_stop_goes_no_further_either(self, seen, left, last):
+        assert self.stop(seen, self.ledger("cost", left), until=None) == last
+
+    def test_where_the_end_is_not_planned_the_budget_is_no_limit(self, seen):
+        trial = replace(seen._history.trials[-1], until_step=9)
+        ledger = self.ledger("cost", 1.0)
+        history = seen._history.with_trial(trial)
+        decision = BAPI(overrun=None, end="ignored").decide(SPACE, history, ledger, trial, np.random.default_rng(0))
+        assert isinstance(decision, ContinueTo)
+        assert decision.step > 14
 
 
 class TestEarlyTermination:

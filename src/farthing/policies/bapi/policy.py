@@ -64,8 +64,8 @@ class BAPI(Published):
     monotone  whether the model knows that curves only fall
     values    as they are modelled: "warped" by a monotone transform, or "plain", in which EI has the units of the value
     eps       gain below which more training is not worth it, in the units of the value; None: 5 % of the way from
-              the median of the values seen to the best; "least": the least that a complete curve gained from one of
-              its points in the data to its end
+              the median of the values seen to the best; "least": the least that a complete curve still gained from
+              one of its steps to its end, and as with None while no curve is complete
     tau       a run is paused early only if its predicted end is at most tau times as uncertain as the present
     period    share of a complete training after which a run is looked at again
     overrun   times its predicted cost, at which a run is paused and planned again; None: never
@@ -152,12 +152,14 @@ class BAPI(Published):
         return Decision.CONTINUE if stop == trial.until_step else ContinueTo(stop)
 
     def _last_to_move_to(self, trial: TrackedTrial, ledger: Ledger, t_max: int) -> int:
-        """The last step that a run can be moved on to: what others were promised is not its to spend."""
+        """The last step that a run can be moved on to, and at least the one it was planned to: what is left pays for
+        it, but for what other runs were promised. Time passes for all alike."""
         per_step = cost_per_step(trial)
-        if not self.plans_end or not per_step or trial.until_step is None:
+        if not self.plans_end or not per_step:
             return t_max
-        steps = max(ledger.available + (trial.predicted_cost or 0.0), 0.0) / per_step
-        return max(trial.until_step, trial.kept_step + int(min(steps, t_max)))
+        others = 0.0 if ledger.unit == "seconds" else max(ledger.committed - (trial.predicted_cost or 0.0), 0.0)
+        steps = max(ledger.remaining - others, 0.0) / per_step
+        return max(trial.until_step or 0, trial.kept_step + int(min(steps, t_max)))
 
     def _is_of_design(self, trial: TrackedTrial) -> bool:
         return trial.number < self.initial and trial.predicted_cost is None
