@@ -5,7 +5,7 @@ Symbols: t_max steps of a complete training; y the running best of the values re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
@@ -23,7 +23,7 @@ from farthing.surrogates.curves.monotone import Curves
 from farthing.surrogates.curves.paths import Paths
 from farthing.surrogates.curves.points import by_posterior_variance
 from farthing.surrogates.curves.time_kernels import TimeKernel
-from farthing.surrogates.curves.unconstrained import CurveGP, Hyperparameters, different_rows
+from farthing.surrogates.curves.unconstrained import Hyperparameters
 from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
@@ -78,7 +78,8 @@ class TrainingCurves:
         order = np.argsort(ends, kind="stable")[:ANCHORS]
         anchors = units([trained[i] for i in order], len(space))
         by_number = {trial.number: float(end) for trial, end in zip(trained, ends, strict=True)}
-        return cls(model, warp, history.max_steps, by_number, tolerance(options.eps, model.plain, warp, ends), anchors)
+        eps = tolerance(options.eps, trained, ends, history.max_steps)
+        return cls(model, warp, history.max_steps, by_number, eps, anchors)
 
     @property
     def paths(self) -> Paths:
@@ -113,22 +114,21 @@ class TrainingCurves:
         return self.warp.inverse(self.paths.at(X, t).moments()[0])
 
 
-def tolerance(eps: Tolerance, gp: CurveGP, warp: Warp | Scale, ends: Array) -> float:
+def tolerance(eps: Tolerance, trained: Sequence[TrackedTrial], ends: Array, t_max: int) -> float:
     """What more training must gain to be worth it (eps of Eq. 8): as given, the least degradation, or a share of the
-    way from the median of the values seen to the best."""
+    way from the median of the values seen to the best. The last also while no curve is complete."""
     if isinstance(eps, float):
         return eps
-    least = least_degradation(gp, warp) if eps == "least" else None
+    least = least_degradation(trained, t_max) if eps == "least" else None
     return GAP_SHARE * float(np.median(ends) - ends.min()) if least is None else least
 
 
-def least_degradation(gp: CurveGP, warp: Warp | Scale) -> float | None:
-    """The paper's automatic eps (section 5): the least f(x, t) - f(x, t_max) over the data, None without a complete
-    curve. A point that is as good as the end, like the end itself, is no degradation: it would make eps 0 always."""
-    of, values, at_end = different_rows(gp.X)[1], warp.inverse(gp.y), gp.t >= 1.0
-    ends = np.full(len(gp.y), np.nan)
-    ends[of[at_end]] = values[at_end]
-    gaps = values - ends[of]
+def least_degradation(trained: Sequence[TrackedTrial], t_max: int) -> float | None:
+    """The paper's automatic eps (section 5): the least f(x, t) - f(x, t_max) over every step t of every complete curve,
+    since all of them are in D (Algorithm 2, line 8); None without such a curve, or if none fell. A step that is as good
+    as the end, like the end itself, is no degradation: it would make eps 0 always."""
+    complete = [_running_best(trial) for trial in trained if len(trial.curve) >= t_max]
+    gaps = np.concatenate([np.empty(0), *(best - best[-1] for best in complete)])
     return float(gaps[gaps > 0.0].min()) if np.any(gaps > 0.0) else None
 
 
