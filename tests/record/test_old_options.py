@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
@@ -48,9 +48,10 @@ def policy_name(name: str) -> str:
 
 
 def said_of(name: str) -> AbstractContextManager[Any]:
-    """What is said when a file is opened: only of `auto` (warnings are errors here)."""
-    if policy_name(name) == "auto":
-        return pytest.warns(RuntimeWarning, match="policy auto has changed since the study was begun")
+    """What is said when a file is opened: only of `auto` and `bapi` (warnings are errors here)."""
+    policy = policy_name(name)
+    if policy in ("auto", "bapi"):
+        return pytest.warns(RuntimeWarning, match=f"policy {policy} has changed since the study was begun")
     return nullcontext()
 
 
@@ -212,6 +213,38 @@ class TestAuto:
         assert len(ft.Study.open(path).trials) == len(SEEN["auto"]["trials"])
         with pytest.raises(ValueError, match=rf"auto: edition: expected .* from 1 to {EDITION}, got {EDITION + 1}"):
             policy_from_json({"name": "auto", "edition": EDITION + 1})
+
+
+class TestBapi:
+    """How `bapi` decides about trainings has changed, and no option brings it back: that is said of old files only."""
+
+    @staticmethod
+    def said(opener: Callable[[], ft.Study]) -> str:
+        with pytest.warns(RuntimeWarning) as caught:
+            opener().close()
+        (warning,) = caught
+        return str(warning.message)
+
+    def test_what_changed_is_said_once(self, tmp_path):
+        path = unpacked("bapi", tmp_path)
+        for opener in (lambda: ft.Study.resume(path), lambda: TestScripts.run_again("bapi", path, "bapi")):
+            message = self.said(opener)
+            assert "old.db: policy bapi has changed since the study was begun" in message
+            assert "the stop of a training moves with its own curve" in message
+            assert "process" not in message
+
+    def test_the_process_of_costs_is_said_where_it_is_used(self, tmp_path):
+        path = unpacked("bapi", tmp_path)
+        rewritten(path, lambda first: first["policy"].update(cost="process"))
+        assert "the process of costs has noise on total costs" in self.said(lambda: ft.Study.resume(path))
+
+    @pytest.mark.parametrize("policy", ["bapi", "bapi-paper"])
+    def test_nothing_is_said_of_a_new_study(self, policy, tmp_path):
+        path = tmp_path / "new.db"
+        for _ in range(2):
+            with ft.Study(SPACE, ft.Budget(cost=40), policy=policy, seed=7, storage=path, max_steps=8) as study:
+                study.tell(study.ask(), value=0.5, cost=1.0)
+        ft.Study.resume(path).close()
 
 
 def test_a_study_with_options_of_a_newer_version_is_refused(tmp_path):

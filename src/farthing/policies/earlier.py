@@ -2,8 +2,8 @@
 
 A file holds every option of its policy. An option that it lacks has the value that the study ran with (`BEFORE`). Where
 the default of an option has changed, a study that was begun with the policy's name alone goes on with what that meant
-(`MEANT`). `auto` is the exception: what it chooses is no option. A study goes on with what it chooses now, and that is
-said when its file is opened (`CHANGES` in `auto.py`).
+(`MEANT`). What has changed and is no option, a study goes on with as it is now, and that is said when its file is
+opened: what `auto` chooses (`CHANGES` in `auto.py`), and how `bapi` decides about trainings.
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ BEFORE: Mapping[str, Mapping[str, Any]] = {
     "carbo": {**_COST_WEIGHTED, "alpha": 1.0, "warm_up": "sobol"},
 }
 
+BAPI_CHANGED = (
+    "the stop of a training moves with its own curve, the best training is not paused for not beating itself, and the "
+    "noise of curves may be smaller"
+)
+COSTS_CHANGED = "; the process of costs has noise on total costs, so that a short training says less than a long one"
+
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
 # what they are now.
 MEANT: Mapping[str, tuple[Mapping[str, Any], ...]] = {
@@ -58,9 +64,11 @@ def meant_by_name(default: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(default), *({**default, **meant} for meant in MEANT.get(default["name"], ()))]
 
 
-def change_of_auto(stored: Mapping[str, Any]) -> str | None:
-    """In words, how `auto` has changed since a study was begun with it."""
+def changes_since(stored: Mapping[str, Any]) -> str | None:
+    """In words, how a policy has changed since a study was begun with it, where no option brings that back."""
     found = completed(stored)
-    if found.get("name") != "auto" or found["edition"] >= EDITION:
-        return None
-    return "; ".join(CHANGES[edition] for edition in range(found["edition"] + 1, EDITION + 1))
+    if found.get("name") == "auto" and found["edition"] < EDITION:
+        return "; ".join(CHANGES[edition] for edition in range(found["edition"] + 1, EDITION + 1))
+    if found.get("name") == "bapi" and not _BAPI.keys() <= stored.keys():  # the options came with the changes
+        return BAPI_CHANGED + (COSTS_CHANGED if found.get("cost") == "process" else "")
+    return None

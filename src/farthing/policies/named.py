@@ -14,7 +14,7 @@ from farthing.policies.bapi import BAPI
 from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
-from farthing.policies.earlier import change_of_auto, completed, meant_by_name
+from farthing.policies.earlier import changes_since, completed, meant_by_name
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.protocol import Policy, Published, policy_as_json
@@ -81,8 +81,9 @@ def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Pol
         is_default = type(asked) is BY_NAME.get(asked.name) and asked == type(asked)()
         if there not in (meant_by_name(here) if is_default else [here]):
             raise StudyMismatch(f"{file}: policy is {dict(stored)} in the file and {here} here")
-    if changes := change_of_auto(stored):
-        warn(f"{file}: policy auto has changed since the study was begun, and goes on as it is now: {changes}")
+    if changes := changes_since(stored):
+        name = stored["name"]
+        warn(f"{file}: policy {name} has changed since the study was begun, and goes on as it is now: {changes}")
     return policy
 
 
