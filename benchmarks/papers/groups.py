@@ -24,7 +24,7 @@ from benchmarks.bopt_synthetic.findings import Findings as FunctionFindings
 from benchmarks.common.kept_runs import Files
 from benchmarks.common.tables import CHOOSING, HELD_OUT, TABLES
 from benchmarks.common.two_level_functions import FUNCTIONS
-from benchmarks.papers.forms import Form, forms_of, selected
+from benchmarks.papers.forms import FOR_ERRORS, Form, forms_of, selected
 
 Array = NDArray[np.float64]
 
@@ -128,7 +128,8 @@ def _table_scores(results: Mapping[tables.Run, tables.Result]) -> dict[tables.Ru
 
 
 def lcbench_group(folder: Path) -> Group:
-    forms = [form for name in ("bapi", "bopt", *BLACK_BOX) for form in forms_of(name, name in WITH_SINGLES)]
+    policies = ("bapi", "bopt", *BLACK_BOX)
+    forms = [form for name in policies for form in forms_of(name, name in WITH_SINGLES, given=FOR_ERRORS.get(name))]
     problems = tuple(map(str, TASKS))
 
     def run(form: Form, problem: str, seed: int) -> lcbench.Run:

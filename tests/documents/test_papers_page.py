@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from farthing.policies import BY_NAME
+from farthing.policies import BAPI, BY_NAME
 
 ROOT = Path(__file__).parent.parent.parent
 if str(ROOT) not in sys.path:  # `pytest` alone, in place of `python -m pytest`
@@ -16,6 +16,7 @@ from benchmarks.common.environments import ensure  # noqa: E402
 from benchmarks.common.fingerprints import code_of  # noqa: E402
 from benchmarks.papers.compared import MANY, Count, comparisons, ratio  # noqa: E402
 from benchmarks.papers.forms import forms_of, selected  # noqa: E402
+from benchmarks.papers.groups import lcbench_group  # noqa: E402
 from benchmarks.papers.page import document  # noqa: E402
 
 PROBLEMS, SEEDS = 6, 10
@@ -123,6 +124,14 @@ def test_the_forms_are_those_that_the_class_names(policy):
     for option, value in kind.PAPER.items():
         assert kind(**{option: value}) in [form.made for form in forms]
     assert len({repr(form.as_json) for form in forms}) == len(forms)
+
+
+def test_on_errors_between_0_and_1_the_papers_form_has_the_tolerance_of_its_experiments(tmp_path):
+    """LCBench's values are such errors, and eps = 0.01 there."""
+    forms = {form.name: form.made for form in lcbench_group(tmp_path).forms}
+    assert forms["bapi-paper"] == BAPI.paper(eps=0.01)
+    assert forms["bapi-eps"] == BAPI(eps=0.01)
+    assert forms["bapi"] == BAPI()
 
 
 def test_a_form_is_selected_with_the_default_that_it_is_compared_with():
