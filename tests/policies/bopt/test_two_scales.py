@@ -11,7 +11,7 @@ import pytest
 import farthing as ft
 from benchmarks.common.two_level_functions import FUNCTIONS
 from farthing.errors import InvalidArgument
-from farthing.policies import BOPT, policy_as_json, policy_from_json
+from farthing.policies import BOPT, EQIE, policy_as_json, policy_from_json
 from farthing.policies.bopt.next_run import NextRun
 from farthing.policies.bopt.stopping import Share
 
@@ -63,6 +63,40 @@ def test_a_factor_is_found_where_one_training_diverges_after_its_fast_period():
     assert max(trial.curve.values[-1] for trial in complete_runs(study)) == 1e300
     assert levels_of(study).model.hyperparameters.rho == pytest.approx(10.0, rel=0.3)
     assert min(bowl(trial.config) for trial in complete_runs(study)) < 1.02
+
+
+def diverging(policy: BOPT | EQIE, largest: float) -> ft.Study:
+    """Three in ten configurations diverge from their first step on."""
+    study = ft.Study(PLANE, ft.Budget(cost=12.0), policy=policy, seed=3, max_steps=9)
+    while study.ended is None:
+        proposal = study.ask()
+        for step in range(proposal.start_step, 9):
+            good = bowl(proposal.config) + np.exp(-step / 2.0)
+            value = largest * (step + 1) if proposal.config["a"] > 0.7 else good
+            if study.report(proposal, value, cost=0.1) is not ft.Decision.CONTINUE:
+                break
+    return study
+
+
+@pytest.mark.parametrize("largest", [1e200, 1e300])
+@pytest.mark.parametrize("rho", [1.0, None])
+@pytest.mark.parametrize("level", ["best", "last"])
+@pytest.mark.parametrize("kind", [BOPT, EQIE])
+def test_how_far_a_training_diverges_does_not_matter(kind, level, rho, largest):
+    """It is cut: the others do not become one number next to it, with a variance of 0."""
+    study = diverging(kind(level=level, rho=rho), largest)
+    runs = [trial for trial in study.trials if trial.config["a"] <= 0.7]
+    assert len(runs) < len(study.trials)
+    assert min(bowl(trial.config) for trial in runs) < 1.01
+    policy = study.policy.levels if isinstance(study.policy, EQIE) else study.policy
+    ledger, rng = ft.Ledger(ft.Budget(cost=1e6)), np.random.default_rng(0)
+    found = NextRun.of(policy, study.space, study._history, ledger, rng).levels
+    fast = np.array([run.fast for run in found.runs])
+    ordinary, scaled = fast < 10.0, found.scaled(fast)
+    shares = (np.diff(values[ordinary]) / np.ptp(values[ordinary]) for values in (scaled, fast))
+    np.testing.assert_allclose(*shares, atol=1e-9)
+    assert np.std(scaled) == pytest.approx(1.0)
+    assert np.isfinite(found.model.predict(rng.random((50, 2)))).all()
 
 
 @pytest.mark.parametrize("rho", [1.0, None])

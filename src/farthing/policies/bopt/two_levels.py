@@ -104,6 +104,7 @@ class Modelling:
 
 WORST = 3.0  # interquartile ranges above the upper quartile at which a value is cut: a diverged run is just bad
 LEAST_SPREAD = 1e-12  # of values divided by the largest: below, they differ only by rounding
+LEAST_SIZE = 1e-6  # of cut values divided by the largest before the cut: below, they are the unit, not what diverged
 FARTHEST = 1e9  # spreads of the fast level: how far a complete value may lie from it, so that its square is no infinity
 
 
@@ -111,7 +112,7 @@ FARTHEST = 1e9  # spreads of the fast level: how far a complete value may lie fr
 class Scale:
     """One affine map for the values of both levels, after a cut at each that limits diverged runs."""
 
-    unit: float  # the largest size, divided by first so that nothing overflows
+    unit: float  # the largest size, or that of cut values; divided by first so that nothing overflows
     cut: float  # of the fast level, after that division
     centre: float
     spread: float
@@ -123,14 +124,17 @@ class Scale:
         fast = np.array([run.fast for run in runs])
         pairs = np.array([(run.fast, y) for run in runs if (y := run.complete) is not None]).reshape(-1, 2)
         unit = float(np.max(np.abs(fast), initial=0.0)) or 1.0
-        z = fast / unit
-        low, middle, high = np.percentile(z, [25, 50, 75])
-        cut = float(high + WORST * (high - low)) if high > low and options.values == "cut" else float(z.max())
-        spread = float(np.std(np.minimum(z, cut)))
+        cut, middle = _cut_and_median(fast / unit, options)
+        size = float(np.abs(np.minimum(fast / unit, cut)).max())
+        if size < LEAST_SIZE:  # next to a run that diverged to 1e200, all others would be one number
+            unit *= size
+            cut, middle = cut / size, middle / size
+        with np.errstate(over="ignore"):
+            spread = float(np.std(np.minimum(fast / unit, cut)))
         spread = spread if spread > LEAST_SPREAD else 1.0
         # With a free factor, the bounds that a user gives hold for y_c - rho y_e only if no centre is subtracted.
-        centre = 0.0 if options.rho is None and options.bounds is not None else float(middle)
-        farthest = float(middle) + FARTHEST * spread
+        centre = 0.0 if options.rho is None and options.bounds is not None else middle
+        farthest = middle + FARTHEST * spread
         with np.errstate(over="ignore"):  # of a run that diverged: it is cut
             before, after = np.minimum(pairs / unit, farthest).T
         one_size = options.has_one_size
@@ -141,13 +145,16 @@ class Scale:
 
     def __call__(self, values: Array) -> Array:
         """Values of the fast level."""
-        return np.asarray((np.minimum(values / self.unit, self.cut) - self.centre) / self.spread)
+        return self._scaled(values, self.cut)
 
     def complete(self, values: Array) -> Array:
         """Values of the complete level."""
+        return self._scaled(values, self.complete_cut)
+
+    def _scaled(self, values: Array, cut: float) -> Array:
         with np.errstate(over="ignore"):
             z = values / self.unit
-        return np.asarray((np.minimum(z, self.complete_cut) - self.centre) / self.spread)
+        return np.asarray((np.minimum(z, cut) - self.centre) / self.spread)
 
     @property
     def highest(self) -> tuple[float, float]:
@@ -162,6 +169,13 @@ class Scale:
     def bias(self, bound: float, rho: float) -> float:
         """A bound of y_c - rho y_e, given in the units of the values."""
         return (bound / self.unit - (1.0 - rho) * self.centre) / self.spread
+
+
+def _cut_and_median(z: Array, options: Modelling) -> tuple[float, float]:
+    """Where values of the fast level are cut, the largest of them if nothing is; and their median."""
+    low, middle, high = np.percentile(z, [25, 50, 75])
+    cut = high + WORST * (high - low) if high > low and options.values == "cut" else z.max()
+    return float(cut), float(middle)
 
 
 def _carried(cut: float, before: Array, after: Array) -> float:
