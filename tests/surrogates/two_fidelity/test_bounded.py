@@ -9,7 +9,16 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from farthing.surrogates import gp
-from farthing.surrogates.two_fidelity.bounded import MEAN_SD, GaussianGP, Loss, Observations, best_theta, process
+from farthing.surrogates.two_fidelity.bounded import (
+    MEAN_SD,
+    MOST_OUTSIDE,
+    Estimation,
+    GaussianGP,
+    Loss,
+    Observations,
+    best_theta,
+    process,
+)
 from oracles import dense_gp
 
 INF = np.inf
@@ -167,6 +176,46 @@ def test_bounds_far_away_change_nothing():
         prior = THETA[3] ** 2 / (2.0 * MEAN_SD**2)
         assert value - prior == pytest.approx(plain, abs=1e-12)
         np.testing.assert_allclose(np.delete(gradient, 3), np.delete(slope, 3), atol=1e-10)
+
+
+class TestAMeanFarOutsideOfTheBounds:
+    """A likelihood alone has no prior that keeps the mean near: Z becomes too small to be estimated."""
+
+    EXACT = Estimation(priors=False, noise=False)
+    SCALES = ([6.9, -0.3], [1.5, 1.5], [0.0, 0.0], [-2.0, -2.0])
+
+    def loss(self, bounds=(-1.0, 0.0), points: int = 256) -> Loss:
+        X = np.random.default_rng(2).random((12, 2))
+        d = -0.5 + 0.4 * np.sin(3.0 * X[:, 1])
+        case = Observations(X, d, np.zeros(12), np.arange(2), 0.0, bounds, 12)
+        return Loss(case, "gaussian", points, self.EXACT)
+
+    @pytest.mark.parametrize("scales", SCALES, ids=str)
+    @pytest.mark.parametrize(("mean", "variance"), [(20.0, 1e-6), (-20.0, 1e-6), (10.0, 1e-4), (3.0, 1e-3)])
+    def test_the_loss_is_infinite_there(self, scales, mean, variance):
+        """One of -3e10 would be the best of all fits."""
+        theta = np.array([*scales, np.log(1e-8), mean, np.log(variance)])
+        assert self.loss()(theta)[0] == np.inf
+        if mean > 0.0:
+            assert self.loss((-INF, 0.0))(theta)[0] == np.inf
+        else:  # inside
+            assert np.isfinite(self.loss((-INF, 0.0))(theta)[0])
+
+    @pytest.mark.parametrize("scales", SCALES, ids=str)
+    @pytest.mark.parametrize("log_variance", [-8.0, -2.0, 2.0])
+    def test_elsewhere_few_points_say_what_many_say(self, scales, log_variance):
+        for share in (0.0, 0.5, 0.999):
+            mean = share * MOST_OUTSIDE * np.exp(0.5 * log_variance)
+            theta = np.array([*scales, np.log(1e-8), mean, log_variance])
+            assert self.loss()(theta)[0] == pytest.approx(self.loss(points=2**13)(theta)[0], abs=0.6)
+
+    def test_a_search_that_begins_there_comes_back(self):
+        begin = np.array([6.9, -0.3, np.log(1e-8), 20.0, np.log(1e-6)])
+        loss = self.loss()
+        warm, cold = (best_theta(loss.data, "gaussian", begin, is_cold, self.EXACT) for is_cold in (False, True))
+        usual = loss(best_theta(loss.data, "gaussian", None, True, self.EXACT))[0]
+        assert loss(loss.begun(begin))[0] > loss(warm)[0] + 1e3
+        assert loss(cold)[0] < usual + 0.1
 
 
 @pytest.mark.parametrize("name", ["closed forms", "between bounds", "imputed, bounds, rho free"])

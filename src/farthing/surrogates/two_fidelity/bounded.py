@@ -16,7 +16,8 @@ box moves with rho low). The loss is minus its logarithm, and the priors of `gp`
 with alpha = C^-1 (d - mu). Without bounds and E the best mu, rho and s2 have closed forms, as in `gp`: theta is
 (log l, log eta). Otherwise theta is (log l, log eta, mu, log s2), and only rho has a closed form, cut to where d stays
 in its bounds. The likelihood of a truncated process hardly tells a wide process from a flat tilted one, so there mu has
-a prior: Normal(0, 2) in units of the spread.
+a prior: Normal(0, 2) in units of the spread. Where mu lies many standard deviations outside of the bounds, Z is too
+small to be estimated: there the loss is infinite.
 
 `Estimation(priors=False)` is maximum likelihood, as the paper has it: nu = 0 and no priors. `Estimation(noise=False)`
 is a process without noise, Eq. (2.1): eta is as small as a Cholesky factor allows.
@@ -136,6 +137,9 @@ BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
 MEAN_SD = 2.0  # of the prior on mu
 SHORT_SHIFTS = (float(np.log(0.1)), float(np.log(0.2)))  # log l less log(g) / 2 at more starts, without priors
 NO_NOISE = (LOG_NOISE_BOUNDS[0], LOG_NOISE_BOUNDS[0])
+# Standard deviations that mu may lie outside of the bounds. Farther out one of the points carries all of Z, and log Z is
+# too low by tens to millions, which would look like the best fit of all.
+MOST_OUTSIDE = 4.0
 # Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
 LOG_VARIANCE_BOUNDS = (float(np.log(1e-6)), float(np.log(1e4)))
@@ -212,7 +216,7 @@ class Loss:
         scaled = self.centred / np.exp(theta[:g])[data.groups]
         k, decay = KERNELS[self.kernel](squared_distances(scaled, scaled))
         parts = self.profiled(theta, k)
-        if parts is None:
+        if parts is None or not self.has_box_probability(theta):
             return np.inf, np.zeros_like(theta)
         s2, alpha = parts.variance, parts.alpha
         inverse = dpotri(parts.L, lower=1)[0]
@@ -272,6 +276,21 @@ class Loss:
         s2 = max(s2, LEAST_VARIANCE)
         return Profiled(rho, mean, s2, np.sqrt(s2) * L, alpha / s2, residual)
 
+    def has_box_probability(self, theta: Array) -> bool:
+        """Whether Z can be estimated at theta."""
+        if not self.data.is_bounded:
+            return True
+        g, (lower, upper) = self.data.g, self.data.bounds
+        outside = MOST_OUTSIDE * float(np.sqrt(np.exp(theta[g + 2]) * (1.0 + np.exp(theta[g]))))
+        return bool(lower - outside <= theta[g + 1] <= upper + outside)
+
+    def begun(self, theta: Array) -> Array:
+        """theta, or one with mu at the nearest bound, where a search can begin."""
+        if self.has_box_probability(theta):
+            return theta
+        mean = self.data.g + 1
+        return np.concatenate([theta[:mean], [np.clip(theta[mean], *self.data.bounds)], theta[mean + 1 :]])
+
     def _factor(self, product: float, square: float) -> float:
         """The rho in its range that minimises (d - mu)' C^-1 (d - mu): a parabola, so clipping is exact."""
         if self.data.rho is not None:
@@ -298,7 +317,7 @@ def best_theta(
             return best
         parts = free.profiled(best)
         assert parts is not None  # the polish ended at a finite loss
-        begin = np.append(best, [parts.mean, np.log(parts.variance)])
+        begin = loss.begun(np.append(best, [parts.mean, np.log(parts.variance)]))
         chosen = begin if warm is None else best_of(loss, [begin, warm])
         return polished(loss, chosen, 2 * BOUNDED_ITERATIONS)
-    return polished(loss, warm, WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)
+    return polished(loss, loss.begun(warm), WARM_ITERATIONS if data.has_closed_forms else BOUNDED_ITERATIONS)
