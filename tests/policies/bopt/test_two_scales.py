@@ -55,6 +55,20 @@ def test_a_factor_between_the_levels_is_found_and_used(factor, seed):
     assert min(bowl(trial.config) for trial in last) < 1.02
 
 
+@pytest.mark.parametrize("height", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("surrogate", ["tgp", "dgp"])
+def test_a_factor_is_found_next_to_a_bias_that_varies(surrogate, height):
+    """y_c = 10 y_e + height sin(5 a), as the paper estimates: bounds learned around the slope of y_c on y_e, which is
+    9.7 to 7, would hold the factor there."""
+
+    def levels(config):
+        return bowl(config), 10.0 * bowl(config) + height * np.sin(5.0 * config["a"])
+
+    exact = {"values": "plain", "kernel": "gaussian", "fit": "mle", "noise": "none"}
+    study = studied(levels, seed=1, rho=None, surrogate=surrogate, **exact)
+    assert levels_of(study).model.hyperparameters.rho == pytest.approx(10.0, rel=0.005)
+
+
 def test_a_factor_is_found_where_one_training_diverges_after_its_fast_period():
     def levels(config):
         return bowl(config), 1e300 if config["a"] > 0.8 else 10.0 * bowl(config)

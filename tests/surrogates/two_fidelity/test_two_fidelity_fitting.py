@@ -77,6 +77,16 @@ def test_a_factor_is_found_where_it_is_asked_for():
     assert two_fidelity.fit(X_e, y_e, X_c[:3], y_c[:3], rho=None).hyperparameters.rho == 1.0  # too few to tell
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_with_learned_bounds_a_free_factor_is_that_of_the_model_without_bounds(seed):
+    """They hold the biases of that factor, with something to spare."""
+    X_e, y_e, X_c, y_c = runs(30, 12, rho=2.5, seed=seed)
+    learned = two_fidelity.fit(X_e, y_e, X_c, y_c, rho=None, bounds="learned").hyperparameters
+    assert learned.rho == two_fidelity.fit(X_e, y_e, X_c, y_c, rho=None).hyperparameters.rho
+    d = y_c - learned.rho * y_e[:12]
+    assert learned.bounds[0] < d.min() < d.max() < learned.bounds[1]
+
+
 def test_a_free_factor_keeps_every_bias_in_its_bounds_or_the_bounds_are_refused():
     """The bounds are those of rho = 1 with nothing to spare; least squares would leave them."""
     X_e, y_e, X_c, y_c = runs(20, 8)

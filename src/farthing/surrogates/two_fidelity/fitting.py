@@ -60,7 +60,8 @@ def fit(
     """Both fidelities with their best hyperparameters, searched from `warm` or, on a schedule, several starts.
 
     `bounds` are those of the bias y_c - rho y_e (infinite: DGP), or "learned" from the observed biases. Biases outside
-    of them are refused, or, with `widen`, widen them. `rho=None` estimates the factor.
+    of them are refused, or, with `widen`, widen them. `rho=None` estimates the factor, by Eq. (3.5) with given bounds;
+    where they are learned, by that equation without bounds.
 
     >>> X = np.linspace(0, 1, 9)[:, None]
     >>> y = np.sin(6 * X[:, 0])
@@ -79,6 +80,8 @@ def fit(
     runs = PairedRuns.of(low, X_c, y_c, carry)
     if rho is None and len(y_c) < FEWEST_FOR_FACTOR:
         rho = 1.0
+    if rho is None and isinstance(bounds, str):
+        rho = _free_factor(low, runs, columns, kernel, estimation, warm)
     first = runs.least_squares() if rho is None else rho
     limits = learned_bounds(runs.bias(first)[: runs.both], runs.slack) if isinstance(bounds, str) else bounds
     if bias == "lognormal" and limits == FREE:  # too few biases to learn bounds from
@@ -178,6 +181,14 @@ def _fit_truncated(
         kernel,
         estimation.priors,
     )
+
+
+def _free_factor(
+    low: GP, runs: PairedRuns, groups: Ints, kernel: Kernel, estimation: Estimation, warm: Hyperparameters | None
+) -> float:
+    """rho of DGP, Eq. (3.2), for bounds that are learned from the biases: with bounds that were learned around some
+    factor, Eq. (3.5) would only find that factor again."""
+    return _fit_truncated(low, runs, groups, FREE, runs.least_squares(), True, kernel, estimation, warm).rho
 
 
 def _fit_lognormal(
