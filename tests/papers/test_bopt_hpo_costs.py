@@ -90,6 +90,25 @@ class TestCostOfBothLevels:
         assert max(errors["model"]) < 0.1
         assert np.median(errors["ratio"]) > 0.2
 
+    def test_what_a_new_run_is_said_to_cost_follows_the_law(self):
+        """To the end of its fast period: by the model from ten runs on, and not by the median of all runs. Also what
+        `eqie` begins, unless its costs are fixed."""
+        levels = {"fast_ends": FIFTH, "ends": None}
+        for policy, is_modelled in (
+            (BOPT(initial=8, complete_cost="model", **levels), True),
+            (EQIE(initial=8, **levels), True),
+            (BOPT(initial=8, **levels), False),
+            (EQIE.paper(initial=8, **levels), False),
+        ):
+            study, proposals = designed(policy)
+            for _ in range(3):
+                proposals.append(study.ask())
+                trained(study, proposals[-1])
+            new = [p for p in proposals if not p.start_step and p.until_step is None][10:]
+            assert len(new) >= 6
+            errors = [abs(np.log(p.predicted_cost / fast_cost(p.config))) for p in new]
+            assert max(errors) < 0.1 if is_modelled else np.median(errors) > 0.2
+
     def test_models_of_both_levels_follow_the_law_where_nothing_was_trained(self):
         study, _ = designed(BOPT(initial=12, fast_ends=FIFTH, ends=None))
         costs, configs = level_costs(study), [p.config for p in ft.Study(SPACE, "9 evaluations", seed=4).ask(9)]

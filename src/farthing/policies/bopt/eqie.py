@@ -166,8 +166,7 @@ class MostEfficient(NextRun):
         proposal = self._new(config, f"largest expected quantile improvement per cost, by {level}")
         if proposal is None or not best.is_complete:
             return proposal
-        x = self.space.features(self.space.encode(proposal.config)[None, :])[0]
-        cost = self.costs.price_of_new_and_complete(x) - self.costs.start
+        cost = self.costs.price_of_new_and_complete(self._features(proposal.config)[0]) - self.costs.start
         return replace(proposal, predicted_cost=cost or None, until_step=self.history.max_steps)
 
     # -- efficiency ----------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class LevelCosts:
     def price_of_new_and_complete(self, x: Array | None = None) -> float:
         """What a new configuration costs to the end of complete training, and until it can begin: at features x (f,),
         if costs are modelled."""
-        if x is not None and self.complete == "model" and self.complete_cost_model is not None:
+        if x is not None and self._is_modelled and self.complete_cost_model is not None:
             return float(np.exp(self.complete_cost_model.mean_at(x[None, :])[0])) + self.start
         return self.of_new() * (1.0 + (self.rest_ratio or 0.0)) + self.start
 
@@ -64,8 +64,11 @@ class LevelCosts:
         """What a paused run costs to the end, and until it can go on."""
         return self.of_rest(run) + self.start * run.trial.needs_start
 
-    def of_new(self) -> float:
-        """What a new configuration costs to the end of its fast period: the median so far."""
+    def of_new(self, x: Array | None = None) -> float:
+        """What a new configuration costs to the end of its fast period: at features x (f,), if costs are modelled, else
+        the median so far."""
+        if x is not None and self._is_modelled and self.fast_cost_model is not None:
+            return float(np.exp(self.fast_cost_model.mean_at(x[None, :])[0]))
         known = [run.fast_cost for run in self.runs if run.fast_cost is not None]
         return float(np.median(known)) if known else 0.0
 
@@ -82,6 +85,11 @@ class LevelCosts:
             spent = sum(costs) - run.fast_cost
             return again + max(ratio * run.fast_cost - spent, 0.0)
         return again + sum(costs) / len(costs) * max(max_steps - len(costs), 0)
+
+    @property
+    def _is_modelled(self) -> bool:
+        """Whether prices are those of a configuration, and there is time for a model."""
+        return self.complete == "model" and self.way is not Way.NONE
 
     # -- the ratio of the levels ---------------------------------------------------------------------------------------
 

@@ -125,7 +125,7 @@ class NextRun:
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
         if proposal.trial < len(self.history.trials):
             return replace(self, ledger=ledger, completing=self.completing | {proposal.trial})
-        x = self.space.features(self.space.encode(proposal.config)[None, :])
+        x = self._features(proposal.config)
         return replace(self, ledger=ledger, begun=self.begun + 1, pending=np.concatenate([self.pending, x]))
 
     def proposal(self) -> Proposal | None:
@@ -230,7 +230,12 @@ class NextRun:
     def _new(self, config: Config | None, reason: str) -> Proposal | None:
         if config is None:
             return None
-        return Proposal(self.begun, config, self.costs.of_new() or None, reason, self.levels.fits)
+        cost = self.costs.of_new(self._features(config)[0]) or None
+        return Proposal(self.begun, config, cost, reason, self.levels.fits)
+
+    def _features(self, config: Config) -> Array:
+        """(1, f)."""
+        return self.space.features(self.space.encode(config)[None, :])
 
     def _resumed(self, run: TrainingRun, reason: str) -> Proposal:
         trial = run.trial
