@@ -183,7 +183,8 @@ where the interval includes 1 the difference may be chance.
 - The surrogate gives cumulative seconds that sometimes fall. An epoch costs what their running maximum rises by, and at
   least 1e-4 of the whole training.
 - `bapi`, also with two other options, and `bopt` pause trainings; `ei` and `eipu` train completely. All of them use
-  `Study.ask` and `Study.report` with `max_steps=52`, at their defaults. They know the budget.
+  `Study.ask` and `Study.report` with `max_steps=52`, at their defaults, except that `ei` has `end="ignored"`: it is
+  blind to cost. The others know the budget.
 - Random search: Optuna's, complete trainings. TPE with `MedianPruner` and with `HyperbandPruner(max_resource=52)`:
   Optuna's defaults, every epoch reported. Pruned trainings are lost, because Optuna cannot resume them.
 - Hyperband and BOHB: HpBandSter 0.7.4 in an environment of its own, its brackets and models without the network of
