@@ -10,7 +10,7 @@ numbers of runs. The oracles are dense algebra with the hyperparameters that a p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal, norm, truncnorm
 
 import farthing as ft
+from farthing.acquisitions.confidence import ConfidenceBound, width
 from farthing.policies import BOPT
 from farthing.policies.bopt.next_run import NextRun
 from farthing.policies.bopt.stopping import Share
@@ -128,6 +129,14 @@ class Ask:
     def paused(self) -> list[int]:
         return [i for i in range(len(self.y_e)) if i not in self.done]
 
+    def complete_at(self, X: np.ndarray, y_e: np.ndarray, bounds: tuple[float, float]):
+        """Eq. (3.8): mean and variance of y_c at X, where y_e is known or imputed, from what the proposal stores."""
+        fit, d = self.proposal.fits["bopt"], self.y_c - self.y_e[self.done]
+        unit = self.y_e.std()  # the values are modelled in units of their spread
+        process = Kriging(self.X_e[self.done], d, phi_of(fit["bias"]), unit * fit["mean"], unit**2 * fit["variance"])
+        mu_d, s2 = process(X)
+        return cut_moments(y_e + mu_d, s2, y_e + bounds[0], y_e + bounds[1])
+
 
 def features(configs: list[dict[str, Any]]) -> np.ndarray:
     return FINITE.features(FINITE.encode_many(configs))
@@ -171,6 +180,16 @@ class TestSection2:
         mean, s2 = Kriging(X, y, phi_of(process.hyperparameters.as_json()))(P)
         np.testing.assert_allclose(process.predict(P)[0], mean, atol=1e-5)
         np.testing.assert_allclose(process.predict(P)[1], s2, atol=1e-6)
+
+    @pytest.mark.parametrize(("d", "t"), [(2, 1), (2, 10), (6, 60), (10, 1000)])
+    def test_the_bound_is_minus_the_mean_and_sqrt_of_beta_t_standard_deviations(self, d, t):
+        """phi = -y(x) + sqrt(beta_t) s(x), with beta_t = 0.2 d log(2 t)."""
+        X, y, _, _ = designed()
+        process = two_fidelity.fit_plain(X, y, np.arange(2), "gaussian", None, EXACT)
+        P = np.random.default_rng(1).random((40, 2))
+        mean, s2 = process.predict(P)
+        phi = ConfidenceBound(process, width(d, t))(P)
+        np.testing.assert_allclose(phi, -mean + np.sqrt(0.2 * d * np.log(2 * t) * s2), rtol=1e-12)
 
 
 class TestEq31AndEq32:
@@ -275,7 +294,7 @@ class TestEq35AndLemma1:
 
         best = whole(np.zeros(8))
         moves = np.random.default_rng(0).normal(size=(60, 8)) * np.repeat([0.05, 0.2, 0.5], 20)[:, None]
-        assert max(whole(move) for move in moves) < best + 0.15
+        assert max(whole(move) for move in moves) < best + 0.04  # SciPy's box probability is a draw
 
     def test_a_free_rho_is_estimated_with_the_rest(self):
         """Section 3.2: rho can be specified or estimated."""
@@ -396,10 +415,24 @@ class TestEq41:
             searched += 1
         assert searched >= 10
 
-    def test_the_default_looks_at_the_complete_level_instead(self):
-        """Ours: docs/bopt.md says why. The paper's choice and ours differ."""
-        both = [[a.proposal.config for a in asks(paper(aim=aim), 0)] for aim in ("fast", "complete")]
-        assert both[0] != both[1]
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_the_default_looks_at_the_complete_level_instead(self, seed):
+        """Ours: the argmax of phi_c over the whole space, with the fast value imputed; docs/bopt.md says why. It is not
+        the paper's choice."""
+        everywhere, others = features(list(FINITE.enumerate())), 0
+        for ask in asks(paper(aim="complete"), seed):
+            if ask.is_complete or len(ask.y_e) < 10:
+                continue
+            fit, m = ask.proposal.fits["bopt"], len(ask.y_e)
+            fresh = everywhere[~(everywhere[:, None, :] == ask.X_e[None, :, :]).all(axis=2).any(axis=1)]
+            y_e, s2_e = Kriging(ask.X_e, ask.y_e, phi_of(fit["low"]))(fresh)
+            mean, variance = ask.complete_at(fresh, y_e, ERRORS)
+            w = np.sqrt(0.2 * len(FINITE) * np.log(2.0 * m))
+            phi_c = -mean + w * np.sqrt(variance)
+            row = int(np.flatnonzero((fresh == features([ask.proposal.config])).all(axis=1))[0])
+            assert phi_c[row] == pytest.approx(phi_c.max(), abs=1e-4)
+            others += row != int(np.argmax(-y_e + w * np.sqrt(s2_e)))
+        assert others >= 5
 
 
 class TestEq42:
@@ -413,14 +446,8 @@ class TestEq42:
         for ask in asks(paper(surrogate=surrogate, bounds=None if surrogate == "dgp" else ERRORS), seed):
             if not ask.is_complete or len(ask.done) < 5:
                 continue
-            fit, n = ask.proposal.fits["bopt"], len(ask.done)
-            unit = ask.y_e.std()  # the values are modelled in units of their spread
-            d = ask.y_c - ask.y_e[ask.done]
-            process = Kriging(ask.X_e[ask.done], d, phi_of(fit["bias"]), unit * fit["mean"], unit**2 * fit["variance"])
-            mu_d, s2 = process(ask.X_e[ask.paused])
-            y_e = ask.y_e[ask.paused]
-            mean, variance = cut_moments(y_e + mu_d, s2, y_e + bounds[0], y_e + bounds[1])
-            phi_c = -mean + np.sqrt(0.2 * len(FINITE) * np.log(2.0 * n)) * np.sqrt(variance)
+            mean, variance = ask.complete_at(ask.X_e[ask.paused], ask.y_e[ask.paused], bounds)
+            phi_c = -mean + np.sqrt(0.2 * len(FINITE) * np.log(2.0 * len(ask.done))) * np.sqrt(variance)
             row = ask.paused.index(ask.proposal.trial)
             assert phi_c[row] == pytest.approx(phi_c.max(), abs=1e-4)
             chosen += 1
@@ -449,19 +476,25 @@ class TestAlgorithm1:
         planned = [ask.proposal for ask in asks(paper(initial=3, s=4, end="planned"), cost=9.0)]
         assert [(p.trial, p.config) for p in planned] != [(p.trial, p.config) for p in long[: len(planned)]]
 
-    def test_what_is_returned_is_the_best_of_the_completed(self):
-        """The last line; a paused run whose value is lower is not it, since it need not stay so."""
+    def test_what_is_returned_is_the_best_of_the_completed_and_study_best_counts_all(self):
+        """The last line: argmin over X_c of y_c, to be taken from `study.trials` as docs/bopt.md says. `study.best` is
+        the trial with the least of all reported values, here one of the two ET runs after the design: it is paused, and
+        every ET run is below every CT run."""
         space = ft.Space(x=ft.Real(0.0, 1.0))
-        study = ft.Study(space, ft.Budget(cost=12), policy=paper(bounds=None, level="last"), seed=0, max_steps=2)
-        complete = {}
+        study = ft.Study(space, ft.Budget(cost=6.4), policy=paper(bounds=None), seed=0, max_steps=2)
+        fast, complete = {}, {}
         while study.ended is None:
             proposal = study.ask()
             x = proposal.config["x"]
-            if proposal.start_step:
-                complete[proposal.trial] = (x - 0.3) ** 2
-            value = complete[proposal.trial] if proposal.start_step else (x - 0.3) ** 2 + 0.1 - 0.05 * x
+            value = (x - 0.8) ** 2 if proposal.start_step else (x - 0.3) ** 2 - 2.0
+            (complete if proposal.start_step else fast)[proposal.trial] = value
             study.report(proposal, value, cost=0.8 if proposal.start_step else 0.2)
-        assert study.best.number == min(complete, key=complete.__getitem__)
+        completed = [trial for trial in study.trials if trial.status is ft.Status.COMPLETE]
+        returned = min(completed, key=lambda trial: trial.curve.values[-1])
+        assert returned.number == min(complete, key=complete.__getitem__)
+        assert min(complete.values()) > max(fast.values())
+        assert study.best.number == min(fast, key=fast.__getitem__)
+        assert study.best.status is ft.Status.PAUSED
 
     @pytest.mark.parametrize(("s", "n"), [(2, 5), (3, 4), (5, 3)])
     def test_the_initial_design_is_a_nested_latin_hypercube(self, s, n):
@@ -484,7 +517,8 @@ class TestSettings:
 
     @pytest.mark.parametrize("surrogate", ["tgp", "dgp"])
     def test_section_3_3_hyperparameters_are_of_maximum_likelihood_and_without_noise(self, surrogate):
-        """After the design: Nelder-Mead, which the paper names, finds nothing likelier for the ten ET runs."""
+        """After the design: Nelder-Mead, which the paper names, finds nothing likelier, neither for the ten ET runs nor
+        for the five biases."""
         policy = paper(surrogate=surrogate, bounds=ERRORS if surrogate == "tgp" else None)
         ask = next(ask for ask in asks(policy) if len(ask.y_e) == 10 and not ask.is_complete)
         fit = ask.proposal.fits["bopt"]
@@ -499,12 +533,42 @@ class TestSettings:
 
         found = minus_profile(np.log(phi_of(fit["low"])))
         others = [
-            minimize(minus_profile, start, method="Nelder-Mead", options={"maxfev": 400}).fun
+            minimize(minus_profile, start, method="Nelder-Mead", options={"maxfev": 1000}).fun
             for start in (np.zeros(3), np.full(3, 2.0), np.array([2.0, 0.0, -2.0]))
         ]
-        assert found < min(others) + 0.03
+        assert found < min(others) + 2e-3
+        bounds, unit = ERRORS if surrogate == "tgp" else (-INF, INF), y.std()
+        X_c, d = X[ask.done], ask.y_c - y[ask.done]
+
+        def minus_bias(theta: np.ndarray) -> float:
+            """Eq. (3.5)."""
+            phi = np.exp(np.clip(theta[:3], -15.0, 10.0))
+            return -log_likelihood(X_c, d, phi, unit * theta[3], unit**2 * np.exp(theta[4]), bounds)
+
+        process = [fit["mean"], np.log(fit["variance"])]
+        begin = np.array([*np.log(phi_of(fit["bias"])), *process])
+        others = [
+            minimize(minus_bias, start, method="Nelder-Mead", options={"maxfev": 150}).fun
+            for start in (begin, np.array([2.0, 0.0, -2.0, *process]))
+        ]
+        assert minus_bias(begin) < min(others) + 2e-3
         for level in ("low", "bias"):
             assert fit[level]["log_noise"] == pytest.approx(np.log(NUGGET))
+
+    def test_section_1_the_value_of_a_run_is_that_at_the_end_of_its_period(self):
+        """y(x, psi) with the parameters psi at that time; ours is the best so far."""
+        values = [0.5, 0.7, 0.2, 0.4]
+        for policy, expected in ((paper(), (0.7, 0.4)), (paper(level="best"), (0.5, 0.2)), (BOPT(), (0.5, 0.2))):
+            policy = replace(policy, fast_ends=Share(share=0.5), ends=None, s=1, ratio=1, initial=1)
+            study = ft.Study(FINITE, ft.Budget(cost=4.0), policy=policy, seed=0, max_steps=4)
+            while study.ended is None:
+                proposal = study.ask()
+                for value in values[proposal.start_step :]:
+                    if study.report(proposal, value, cost=1.0) is not ft.Decision.CONTINUE:
+                        break
+            ledger, rng = ft.Ledger(ft.Budget(cost=1)), np.random.default_rng(0)
+            (run,) = NextRun.of(policy, FINITE, study._history, ledger, rng).levels.runs
+            assert (run.fast, run.complete) == expected
 
     def test_values_are_modelled_as_they_are(self):
         """No cut: a diverged run has its value."""

@@ -74,7 +74,7 @@ class EQIE(Published):
     """
 
     name: ClassVar[str] = "eqie"
-    PAPER: ClassVar[Mapping[str, Any]] = {"costs": "fixed", "values": "plain", "end": "ignored"}
+    PAPER: ClassVar[Mapping[str, Any]] = {"level": "last", "costs": "fixed", "values": "plain", "end": "ignored"}
     quantile: float = 0.9
     initial: int = 4
     fast_ends: stopping.NamedRule = stopping.EIGHTY_PERCENT

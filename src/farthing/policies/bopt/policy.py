@@ -90,8 +90,8 @@ class BOPT(Published):
 
     name: ClassVar[str] = "bopt"
     PAPER: ClassVar[Mapping[str, Any]] = {
-        "s": 2, "initial": 5, "aim": "fast", "width": "dimension", "values": "plain", "kernel": "gaussian",
-        "imputation": "plug-in", "fit": "mle", "noise": "none", "ratio": None, "end": "ignored",
+        "s": 2, "initial": 5, "level": "last", "aim": "fast", "width": "dimension", "values": "plain",
+        "kernel": "gaussian", "imputation": "plug-in", "fit": "mle", "noise": "none", "ratio": None, "end": "ignored",
     }  # fmt: skip
     surrogate: SurrogateKind = "tgp"
     s: int | None = None
