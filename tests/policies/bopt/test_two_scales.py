@@ -56,6 +56,13 @@ def test_a_factor_between_the_levels_is_found_and_used(factor, seed):
     assert min(bowl(trial.config) for trial in last) < 1.02
 
 
+@pytest.mark.parametrize(("factor", "seen"), [(10.0, 1.0), (0.1, 0.1)])
+def test_the_best_so_far_shows_no_factor_above_1(factor, seen):
+    """With level="best" a complete value is at most the fast one: what docs/bopt.md says of rho=None."""
+    study = studied(lambda config: (bowl(config), factor * bowl(config)), rho=None, level="best")
+    assert levels_of(study).model.hyperparameters.rho == pytest.approx(seen, rel=0.05)
+
+
 @pytest.mark.parametrize("height", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("surrogate", ["tgp", "dgp"])
 def test_a_factor_is_found_next_to_a_bias_that_varies(surrogate, height):

@@ -12,7 +12,7 @@ the cost of the rest.
 He, Tuo and Wu take the cost of a level to be fixed and known. By default we model costs over configurations
 (`level_costs.py`), since those of trainings differ widely; `EQIE.paper()` has one cost for each level, the median of
 those seen. Their surrogate is for a fidelity that varies continuously, such as the size of a mesh; ours is that of two
-levels.
+levels, with the kernel, priors and noise of our `bopt`, also in `EQIE.paper()`.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class EQIE(Published):
     initial    complete trainings of the initial design
     fast_ends  rule that ends the fast period, by name or as an object of `policies.bopt.stopping`
     ends       rule that ends a complete training before max_steps, None for none
-    level      value of a run at a level of training: the "best" reported so far, or the "last"
-    rho        factor between the levels, None to estimate it
+    level      value of a run at a level of training: the "best" reported so far, or the "last", as in the paper
+    rho        factor between the levels, None to estimate it; give level="last" too, see `bopt`
     costs      of a run: "modelled" over configurations, or "fixed" for each level, as in the paper
     values     "cut": those of diverged runs are cut to the worst ordinary one; "plain": modelled as they are
     end        "planned": what the rest of a budget can pay for decides near its end; "ignored": as in the paper

@@ -4,9 +4,8 @@ Symbols: t_e(x) the cost of the fast period, t_c(x) that of complete training, r
 rest to the fast period. BOPT-HPO (section 6) names models of t_e(x) and t_c(x) as the way to weigh both levels by cost,
 and leaves them open. Ours: t_e(x) from every run, r(x) from the complete ones, and t_c(x) = t_e(x) (1 + r(x)).
 
-Of a paused run t_e is known, so only the ratio is predicted. On curves of LCBench (5 tasks, 120 configurations each)
-that has a mean error of the log cost of 0.47, 0.40 and 0.37 from 10, 20 and 40 complete runs. The median ratio alone
-has 0.50, 0.50 and 0.49; a model of the cost of the rest, which does not use t_e, has 0.64, 0.54 and 0.46.
+Of a paused run t_e is known, so only the ratio is predicted. A model of the cost of the rest that does not use t_e would
+have to learn more from the same few complete runs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from farthing.surrogates.cost.log_cost import CostModel
 
 CompleteCost: TypeAlias = Literal["ratio", "model"]  # the rest of a run: by the median ratio, or by the model of r(x)
 
-FEWEST_COMPLETE = 5  # runs: with fewer, the median ratio predicts as well
+FEWEST_COMPLETE = 5  # runs: fewer say little about where the ratio differs from its median
 
 
 @dataclass(frozen=True, eq=False)

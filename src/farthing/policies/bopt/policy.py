@@ -15,9 +15,10 @@ configurations are chosen by the bound of the complete level too (`aim`), since 
 always that of the complete one; and w does not grow with the number of parameters (`width`), since in ten dimensions
 the search would never stop exploring. `BOPT.paper()` has the options of the paper.
 
-Symbols: y_e the value when the fast period ended, y_c the value of the complete training; both are the best so far, so
-that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or, where values are not negative, in [-M, 0] with M the limit
-at which values of the fast level are cut, the largest of them if nothing is cut.
+Symbols: y_e the value when the fast period ended, y_c the value of the complete training. With `level="best"`, the
+default, both are the best so far, so that y_c <= y_e and the bias y_c - y_e lies in [-inf, 0], or, where values are not
+negative, in [-M, 0] with M the limit at which values of the fast level are cut, the largest of them if nothing is cut.
+In the paper they are the values at the ends of both periods: `level="last"`.
 
 Beyond the paper, as options: `per_cost` divides the gain of both choices by what they cost; `joint` chooses between the
 levels by the same quantity, in place of the fixed s.
@@ -69,8 +70,9 @@ class BOPT(Published):
     fast_ends  rule that ends the fast period, by name or as an object of `policies.bopt.stopping`
     ends       rule that ends a complete training before max_steps, None for none
     bias       "truncated" as in the paper, or "lognormal"
-    level      value of a run at a level of training: the "best" reported so far, or the "last"
-    rho        factor between the levels, None to estimate it
+    level      value of a run at a level of training: the "best" reported so far, or the "last", as in the paper
+    rho        factor between the levels, None to estimate it; give level="last" too, since with the best so far
+               y_c <= y_e, and a factor above 1 cannot be seen
     bounds     (b1, b2) of the bias y_c - rho y_e in the units of the value, None at an end without one: (-1, 0) for
                errors; biases seen outside widen them. None: from what the values can be, or from those seen
     aim        of new configurations: where the bound of the "complete" level is least, or of the "fast" as in the paper
@@ -84,7 +86,8 @@ class BOPT(Published):
     noise      of the values: "fitted", or "none" as in the paper
     ratio      configurations of the initial design for each complete training; None: s, or 2 without it
     end        "planned": what the rest of a budget can pay for decides near its end; "ignored": as in the paper
-    complete_cost  what completing a run costs: by the median "ratio" to its fast period, or by a "model" of that ratio
+    complete_cost  what runs cost: a new one the median so far, and completing one the median "ratio" to its fast
+               period; or by a "model" of costs and of that ratio
     cost_model of what is modelled: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
     """
 

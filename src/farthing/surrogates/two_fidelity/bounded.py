@@ -137,8 +137,8 @@ BOUNDED_ITERATIONS = 8  # each costs a Z and its gradient
 MEAN_SD = 2.0  # of the prior on mu
 SHORT_SHIFTS = (float(np.log(0.1)), float(np.log(0.2)))  # log l less log(g) / 2 at more starts, without priors
 NO_NOISE = (LOG_NOISE_BOUNDS[0], LOG_NOISE_BOUNDS[0])
-# Standard deviations that mu may lie outside of the bounds. Farther out one of the points carries all of Z, and log Z is
-# too low by tens to millions, which would look like the best fit of all.
+# Standard deviations that mu may lie outside of the bounds. Farther out one of the points carries all of Z, and log Z
+# is too low by tens to millions, which would look like the best fit of all.
 MOST_OUTSIDE = 4.0
 # Far beyond any process fitted to data of spread 1.
 MEAN_BOUNDS = (-20.0, 20.0)
