@@ -4,8 +4,8 @@ Symbols: t_e(x) the cost of the fast period, t_c(x) that of complete training, r
 rest to the fast period. BOPT-HPO (section 6) names models of t_e(x) and t_c(x) as the way to weigh both levels by cost,
 and leaves them open. Ours: t_e(x) from every run, r(x) from the complete ones, and t_c(x) = t_e(x) (1 + r(x)).
 
-Of a paused run t_e is known, so only the ratio is predicted. A model of the cost of the rest that does not use t_e would
-have to learn more from the same few complete runs.
+Of a paused run t_e is known, so only the ratio is predicted. A model of the cost of the rest that does not use t_e
+would have to learn more from the same few complete runs.
 """
 
 from __future__ import annotations
