@@ -6,7 +6,7 @@
     python -m benchmarks.blackbox --page             writes the page again, from its data
     python -m benchmarks.blackbox --batches          batches of 1, 4 and 16; writes docs/blackbox-batches.md and data
 
-The budget is 40 times the mean cost of the table's configurations (80 for batches). With the same seed every method
+The budget is 40 times the mean cost of the table's configurations, also for batches. With the same seed every method
 starts from the same 5 configurations, uniform over the grid. Two runs at a time unless `--workers` says otherwise, one
 thread each; finished runs are kept, so that an interrupted benchmark continues.
 """

@@ -16,7 +16,7 @@ from benchmarks.blackbox.savings import claim_of
 from benchmarks.common.documents import listed, machine, machine_text, publish, table
 from benchmarks.common.statistics import Interval, less, percent
 
-MEANS = 80
+MEANS = 40
 BATCHES = (1, 4, 16)
 
 PAGE = """\
