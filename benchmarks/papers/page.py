@@ -32,7 +32,7 @@ WORDS = {
         "tables",
         "regret",
         {"25 %": "at 25 %", "50 %": "at 50 %"},
-        "{problems} tables with measured costs, as on the page of [black-box tuning](blackbox.md): the budget is 40 "
+        "{problems} tables with measured costs, as on the page of [black-box tuning](blackbox.md): the budget is 20 "
         "mean costs, and the score is the mean normalised regret at its end. Half of the tables are those that "
         "defaults are chosen on, the others are held out.",
     ),
