@@ -126,7 +126,7 @@ class Scale:
         unit = float(np.max(np.abs(fast), initial=0.0)) or 1.0
         cut, middle = _cut_and_median(fast / unit, options)
         size = float(np.abs(np.minimum(fast / unit, cut)).max())
-        if size < LEAST_SIZE:  # next to a run that diverged to 1e200, all others would be one number
+        if 0.0 < size < LEAST_SIZE:  # next to a run that diverged to 1e200, all others would be one number
             unit *= size
             cut, middle = cut / size, middle / size
         with np.errstate(over="ignore"):
