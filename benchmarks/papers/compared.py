@@ -109,6 +109,7 @@ def comparisons(group: Mapping[str, Any]) -> list[Comparison]:
 def _comparison(group: Mapping[str, Any], default: Mapping[str, Any], name: str, form: Mapping[str, Any]) -> Comparison:
     problems = [problem for problem in group["problems"] if problem in form["scores"] and problem in default["scores"]]
     ours, theirs = (np.array([one["scores"][problem] for problem in problems]) for one in (default, form))
+    ours = ours[:, : theirs.shape[1]]  # some forms have fewer seeds, the first ones
     is_choosing = np.array([problem in group["choosing"] for problem in problems])
 
     def half(rows: NDArray[np.bool_]) -> Interval | None:
