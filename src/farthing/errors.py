@@ -8,6 +8,7 @@ FarthingError
 ├── UnknownTrial       (also KeyError)     a report about a trial that is not running
 ├── NoTrial            (also LookupError)  a best trial was asked for before one succeeded
 ├── MeterUnavailable   (also RuntimeError) nothing here measures what was asked for
+├── NetworkUnavailable (also RuntimeError) the file of the network of training curves is missing or damaged
 ├── TrainingStopped                        raised inside an objective, by `report(raises=True)`: it should end now
 ├── EveryTrialFailed   (also RuntimeError) the first trials of a run all failed alike
 ├── StudyEnded                             there is nothing more to propose
@@ -54,6 +55,10 @@ class NoTrial(FarthingError, LookupError):
 
 class MeterUnavailable(FarthingError, RuntimeError):
     """Nothing here measures what was asked for: a file, a right or a package is missing."""
+
+
+class NetworkUnavailable(FarthingError, RuntimeError):
+    """The file of the network of training curves is missing or damaged."""
 
 
 class TrainingStopped(FarthingError):

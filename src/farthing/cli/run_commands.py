@@ -24,7 +24,7 @@ else:
 
 # Listed here, so that --help need not import the policies.
 PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "eqie")
-NAMED = ("auto", *PUBLISHED, "sobol", "random")
+NAMED = ("auto", *PUBLISHED, "thaw", "sobol", "random")
 POLICIES = (*NAMED, *(f"{name}-paper" for name in PUBLISHED))
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Do not show progress on standard error.")
 

@@ -11,6 +11,7 @@ from farthing.policies.fits import recommend
 from farthing.policies.named import BY_NAME, continued, policy_from_json, policy_names, policy_of
 from farthing.policies.protocol import Policy, decide, policy_as_json, rows_of
 from farthing.policies.sampling import Random, Sobol
+from farthing.policies.thaw import Thaw
 
 __all__ = [
     "BAPI",
@@ -27,6 +28,7 @@ __all__ = [
     "Policy",
     "Random",
     "Sobol",
+    "Thaw",
     "continued",
     "decide",
     "policy_as_json",

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.policies.auto import CHANGES, EDITION
+from farthing.policies.thaw import Thaw
 
 _MODELS = {"values": "warped", "end": "planned", "target": "mean"}
 _COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
@@ -71,4 +72,11 @@ def changes_since(stored: Mapping[str, Any]) -> str | None:
         return "; ".join(CHANGES[edition] for edition in range(found["edition"] + 1, EDITION + 1))
     if found.get("name") == "bapi" and not _BAPI.keys() <= stored.keys():  # the options came with the changes
         return BAPI_CHANGED + (COSTS_CHANGED if found.get("cost") == "process" else "")
+    if found.get("name") == "thaw" and found != with_present_network(found):
+        return "its network of training curves is another one"
     return None
+
+
+def with_present_network(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored policy as if it had been begun with the network of this version, which is what it goes on with."""
+    return {**stored, "network": Thaw().network} if stored.get("name") == "thaw" else dict(stored)

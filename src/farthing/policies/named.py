@@ -14,14 +14,15 @@ from farthing.policies.bapi import BAPI
 from farthing.policies.bopt import BOPT, EQIE
 from farthing.policies.carbo import CArBO
 from farthing.policies.cei import CEI
-from farthing.policies.earlier import changes_since, completed, meant_by_name
+from farthing.policies.earlier import changes_since, completed, meant_by_name, with_present_network
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.protocol import Policy, Published, policy_as_json
 from farthing.policies.sampling import Random, Sobol
+from farthing.policies.thaw import Thaw
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, Sobol, Random)
+    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, Sobol, Random, Thaw)
 }
 AS_PUBLISHED = "-paper"  # after a name: the method as its paper has it
 
@@ -77,7 +78,7 @@ def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Pol
         )
     policy = policy_from_json(stored) if asked is None or asked.name in BY_NAME else asked
     if asked is not None:
-        here, there = policy_as_json(asked), completed(stored)
+        here, there = policy_as_json(asked), with_present_network(completed(stored))
         is_default = type(asked) is BY_NAME.get(asked.name) and asked == type(asked)()
         if there not in (meant_by_name(here) if is_default else [here]):
             raise StudyMismatch(f"{file}: policy is {dict(stored)} in the file and {here} here")

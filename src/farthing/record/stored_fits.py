@@ -12,7 +12,7 @@ from typing import Any
 from farthing.record import stored_checks as stored
 
 OUR_POLICIES = frozenset(
-    {"auto", "bapi", "bopt", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "eqie", "random", "sobol"}
+    {"auto", "bapi", "bopt", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "eqie", "random", "sobol", "thaw"}
 )
 LARGEST_LOG = 50.0  # of a scale or a noise: searches end at 20, and exp() of it is far from what a float can hold
 LARGEST = 1e150  # of any other number: its square is finite

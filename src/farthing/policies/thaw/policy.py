@@ -1,0 +1,211 @@
+"""Policy `thaw`: for learners that train step by step, by a network that has learned in advance how curves go on.
+
+The network (`surrogates/curves/network.py`) looks at all curves of a study and predicts the best value of any training
+at any later step, with nothing to fit. Each ask compares new configurations and paused trainings, each at several
+horizons, and takes the pair of largest
+
+    log EI - alpha log(cost)
+
+EI the expected improvement over the best value so far when that horizon is reached, cost what it takes to get there.
+The run is trained for at most a tenth of a training, then all are compared again: a run that disappoints stays paused,
+and is resumed if the others disappoint more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, get_args
+
+import numpy as np
+
+from farthing.acquisitions.maximize import perturbed
+from farthing.budget import Ledger
+from farthing.checks import number, one_of, whole_number
+from farthing.designs.filling import sobol
+from farthing.history import History, Way
+from farthing.numerics.arrays import Array
+from farthing.numerics.deadline import keep_to_deadline
+from farthing.policies.bapi.step_costs import StepCosts
+from farthing.policies.candidates import FreshSpace
+from farthing.policies.cost_models import LEAST_COST
+from farthing.policies.fits import success_model
+from farthing.policies.protocol import settle_option
+from farthing.policies.sampling import NO_TIME, next_of_design
+from farthing.policies.thaw.runs import MOST_CURVES, Candidates, KnownCurves, PlannedRun, paused_of
+from farthing.space import Space
+from farthing.surrogates.cost.choice import CostModelName
+from farthing.surrogates.curves.network import checksum, weights
+from farthing.surrogates.curves.unconstrained import different_rows
+from farthing.surrogates.feasibility import Feasibility
+from farthing.trial import Proposal
+
+POOL = 96  # new configurations from all of the space
+NEAR = 64  # new configurations near the best
+ANCHORS = 3  # trainings whose surroundings are searched
+DIGITS = 16  # of a checksum, which a study stores
+
+
+@dataclass(frozen=True)
+class Thaw:
+    """Freeze and thaw by a network trained in advance.
+
+    initial     configurations of the design, each trained for one `period`
+    period      share of a complete training after which all runs are compared again
+    alpha       exponent of cost: with 0 only improvement counts, with 1 improvement per cost
+    cost_model  of the cost of a step: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
+
+    `network` is no option: it tells a study of another network, which goes on with the one of this version.
+    """
+
+    name: ClassVar[str] = "thaw"
+    initial: int = 3
+    period: float = 0.1
+    alpha: float = 0.5  # on 10 tasks of LCBench better than 1, and than cooling from 1 to 0
+    cost_model: CostModelName = "auto"
+    network: str = field(default_factory=lambda: checksum()[:DIGITS], repr=False)
+
+    def __post_init__(self) -> None:
+        settle_option(self, "initial", whole_number, least=1)
+        settle_option(self, "period", number, above=0.0, most=1.0)
+        settle_option(self, "alpha", number, least=0.0)
+        settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
+
+    def rows(self, history: History) -> int:
+        return min(len(history.trials), MOST_CURVES)
+
+    def steps_of_period(self, max_steps: int) -> int:
+        return max(round(self.period * max_steps), 1)
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        fresh = FreshSpace(space, history)
+        chooser = None if len(history.trials) < self.initial else _Chooser.of(self, space, history, ledger, fresh, rng)
+        proposals: list[Proposal] = []
+        while len(proposals) < n:
+            new = len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)
+            proposal = None if chooser is None else chooser.next_proposal(new)
+            if proposal is None:
+                proposal = self._designed(fresh, history, new, rng)
+            if proposal is None:
+                break
+            proposals.append(proposal)
+            if chooser is not None and len(proposals) < n:
+                chooser = chooser.with_running(proposal)
+        return proposals
+
+    def _designed(self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Proposal | None:
+        """A point of a Sobol sequence, trained for one period, or to its end if that is not known."""
+        config = next_of_design(fresh, history, number, rng)
+        if config is None:
+            return None
+        until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
+        reason = "initial design" if history.way is not Way.NONE else NO_TIME
+        return Proposal(number, config, reason=reason, until_step=until)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chooser:
+    """Chooses among new configurations and paused trainings."""
+
+    policy: Thaw
+    space: Space
+    history: History
+    ledger: Ledger
+    fresh: FreshSpace
+    known: KnownCurves
+    costs: StepCosts
+    success: Feasibility | None
+    start: float  # cost until a process is ready for a new run
+    planned: Sequence[PlannedRun]  # by this ask
+    rng: np.random.Generator
+
+    @classmethod
+    def of(
+        cls, policy: Thaw, space: Space, history: History, ledger: Ledger, fresh: FreshSpace, rng: np.random.Generator
+    ) -> _Chooser | None:
+        known = KnownCurves.of(space, history, weights(), (), ANCHORS)
+        if known is None:
+            return None
+        costs = StepCosts.of("lines", policy.cost_model, space, history)
+        start = history.start_price(ledger.unit)
+        return cls(
+            policy, space, history, ledger, fresh, known, costs, success_model(space, history), start, (), rng
+        )  # fmt: skip
+
+    def with_running(self, proposal: Proposal) -> _Chooser:
+        """As if the proposal were running."""
+        stop = proposal.until_step or self._T
+        run = PlannedRun(proposal.trial, self.space.encode(proposal.config), stop)
+        planned = (*self.planned, run)
+        known = KnownCurves.of(self.space, self.history, weights(), planned, ANCHORS)
+        assert known is not None  # it was known before
+        ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
+        return replace(self, known=known, planned=planned, ledger=ledger)
+
+    @property
+    def _T(self) -> int:
+        assert self.history.max_steps is not None  # else no curves are known
+        return self.history.max_steps
+
+    def next_proposal(self, number: int) -> Proposal | None:
+        """The run of largest gain, under `number` if it is new; None if nothing can be paid for."""
+        found = self._candidates()
+        stops = found.stops(self._T, self.ledger.available)
+        utility = self._utility(found, stops)
+        for i in np.argsort(-utility.max(axis=1), kind="stable"):
+            best = utility[i].max()
+            if best == -np.inf:
+                return None
+            horizon = int(stops[i, np.argmax(utility[i])])
+            proposal = self._proposal(found, int(i), horizon, number)
+            if proposal is not None:
+                return proposal
+        return None
+
+    def _proposal(self, found: Candidates, i: int, horizon: int, number: int) -> Proposal | None:
+        """The run i of the candidates, to its horizon or as far as one period; None if it is not to be had."""
+        step = int(found.step[i])
+        stop = min(horizon, step + self.policy.steps_of_period(self._T))
+        cost = float(np.exp(found.log_cost[i])) * (stop - step)
+        trial = found.paused[i - found.new] if i >= found.new else None
+        config = self.fresh.claim(found.U[i : i + 1]) if trial is None else trial.config
+        if config is None:
+            return None
+        what = "a new configuration" if trial is None else f"resumed at step {step}"
+        reason = f"{what}: largest expected improvement per cost^{self.policy.alpha:.2g}, by step {horizon}"
+        return Proposal(number if trial is None else trial.number, config, cost, reason, self.costs.fits, step, stop)
+
+    def _candidates(self) -> Candidates:
+        spread = self.fresh.snap(sobol(POOL, len(self.space), self.rng))
+        near = self.fresh.snap(perturbed(self.known.anchors, self.fresh.levels, self.rng))
+        near = near[self.rng.permutation(len(near))[:NEAR]]
+        U, _ = different_rows(np.concatenate([spread, near]))
+        U = U[self.fresh.admissible(U)]
+        taken = {run.number for run in self.planned}
+        paused = [trial for trial in paused_of(self.history, self.known) if trial.number not in taken]
+        V = np.array([trial.unit for trial in paused]).reshape(-1, len(self.space))
+        X = self.space.features(np.concatenate([U, V]))
+        own = np.array([self.costs.log_per_step_of(trial) for trial in paused])
+        return Candidates(
+            np.concatenate([U, V]), X,
+            np.concatenate([np.zeros(len(U)), [float(trial.kept_step) for trial in paused]]),
+            np.concatenate([self.costs.log_per_step(X[: len(U)]), own]),
+            np.concatenate([np.full(len(U), self.start), [self.start * trial.needs_start for trial in paused]]),
+            paused,
+        )  # fmt: skip
+
+    def _utility(self, found: Candidates, stops: Array) -> Array:
+        """log EI - alpha log cost (c, q), -inf where not one step can be paid for."""
+        keep_to_deadline()
+        if not len(found.U):
+            return np.full((1, 1), -np.inf)
+        ahead = stops - found.step[:, None]
+        with np.errstate(divide="ignore", over="ignore"):
+            log_ei = np.log(found.improvement(self.known, stops))
+            cost = np.exp(found.log_cost)[:, None] * ahead + found.start[:, None]
+        gain = log_ei - self.policy.alpha * np.log(np.maximum(cost, LEAST_COST))
+        if self.success is not None:
+            gain = gain + self.success.log_success(found.X)[:, None]
+        return np.where((ahead >= 1.0) & np.isfinite(gain), gain, -np.inf)

@@ -1,0 +1,132 @@
+"""What the network is asked about: trainings that go on or begin, each at several later steps.
+
+Symbols and shapes
+    c, q      candidates, horizons of each
+    T         steps of a complete training
+    stops     (c, q) the steps at which a candidate is judged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from farthing.history import History, TrackedTrial, units
+from farthing.history.ways import Way, few_rows
+from farthing.numerics.arrays import Array, Ints
+from farthing.space import Space
+from farthing.surrogates.curves.network import CurveOutlook, Weights
+from farthing.trial import Status
+
+MOST_CURVES = 300  # that the network looks at: half of them the best, the others from all of the study
+HORIZONS = (0.2, 0.5, 1.0)  # of a complete training, from where a run is: shorter ones favour what is soon good
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCurves:
+    """The trainings that were begun, as the network sees them; those that run are at their planned stops."""
+
+    outlook: CurveOutlook
+    row_of: dict[int, int]  # by trial number, in the outlook
+    anchors: Array  # (k, p) configurations of the best
+
+    @classmethod
+    def of(
+        cls, space: Space, history: History, weights: Weights, planned: Sequence[PlannedRun], best: int
+    ) -> KnownCurves | None:
+        """None while nothing was begun. `planned` are runs that this ask has proposed already."""
+        T = history.max_steps
+        if T is None or history.way is Way.NONE:
+            return None
+        trained = [trial for trial in history.trials if len(trial.curve) and trial.value is not None]
+        if not trained:
+            return None
+        ends = np.array([trial.value for trial in trained], dtype=np.float64)
+        rows = few_rows(len(trained), ends, MOST_CURVES)
+        trained, ends = [trained[i] for i in rows], ends[rows]
+        X = space.features(units(trained, len(space)))
+        curves = [np.array(trial.curve.values, dtype=np.float64) for trial in trained]
+        outlook = CurveOutlook.of(X, curves, T, space.groups, weights)
+        row_of = {trial.number: i for i, trial in enumerate(trained)}
+        anchors = units([trained[i] for i in np.argsort(ends, kind="stable")[:best]], len(space))
+        waiting = [*(_as_planned(trial, T) for trial in history.running), *planned]
+        if waiting:
+            outlook = _with_expected(outlook, X, curves, row_of, waiting, space, T)
+        return cls(outlook, row_of, anchors)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """A run whose outcome is not known yet: its trial's number, place (p,) and the step it was planned to stop at."""
+
+    number: int
+    unit: Array
+    stop: int
+
+
+def _as_planned(trial: TrackedTrial, T: int) -> PlannedRun:
+    return PlannedRun(trial.number, trial.unit, min(trial.until_step or T, T))
+
+
+def _with_expected(
+    outlook: CurveOutlook, X: Array, curves: Sequence[Array], row_of: dict[int, int], waiting: Sequence[PlannedRun],
+    space: Space, T: int,
+) -> CurveOutlook:  # fmt: skip
+    """The outlook as it would be if runs that were planned came out as predicted, each at its median. So that several
+    proposals at once spread out, and a run that will be known soon is not judged by what it was."""
+    grown = list(curves)
+    extra_X: list[Array] = []
+    extra: list[Array] = []
+    for run in waiting:
+        i, stop = row_of.get(run.number), np.array([[float(run.stop)]])
+        x = space.features(run.unit[None, :])
+        if i is None:
+            middle = float(outlook.quantile(outlook.new(x, stop), 0.5)[0, 0])
+            extra_X.append(x[0])
+            extra.append(np.full(run.stop, middle))
+        elif run.stop > len(curves[i]):
+            middle = float(outlook.quantile(outlook.begun(np.array([i]), stop), 0.5)[0, 0])
+            steps = run.stop - len(curves[i])
+            grown[i] = np.concatenate([curves[i], np.linspace(curves[i].min(), middle, steps + 1)[1:]])
+    all_X = np.concatenate([X, np.array(extra_X).reshape(-1, X.shape[1])])
+    return CurveOutlook.of(all_X, [*grown, *extra], T, space.groups, outlook.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Trainings that may come next: new configurations first, then paused ones."""
+
+    U: Array  # (c, p)
+    X: Array  # (c, f)
+    step: Array  # (c,) each would go on from
+    log_cost: Array  # (c,) of one step
+    start: Array  # (c,) cost until a process is ready for it
+    paused: Sequence[TrackedTrial]
+
+    @property
+    def new(self) -> int:
+        return len(self.U) - len(self.paused)
+
+    def stops(self, T: int, left: float) -> Array:
+        """(c, q) the steps at which each is judged: as far as the horizons, the training and the budget reach."""
+        ahead = np.maximum(np.round(np.array(HORIZONS) * T), 1.0)
+        with np.errstate(over="ignore"):
+            payable = np.floor((left - self.start) / np.exp(self.log_cost))
+        reach = np.minimum(self.step + np.maximum(payable, 0.0), float(T))
+        return np.minimum(self.step[:, None] + ahead, reach[:, None])
+
+    def improvement(self, known: KnownCurves, stops: Array) -> Array:
+        """Expected improvement (c, q) over the best of the study when they have come to these steps."""
+        outlook, new = known.outlook, self.new
+        asked = np.maximum(stops, 1.0)
+        rows: Ints = np.array([known.row_of[trial.number] for trial in self.paused], dtype=np.intp)
+        parts = [outlook.new(self.X[:new], asked[:new])] if new else []
+        parts += [outlook.begun(rows, asked[new:])] if len(rows) else []
+        return outlook.improvement(np.concatenate(parts))
+
+
+def paused_of(history: History, known: KnownCurves) -> list[TrackedTrial]:
+    """Paused trainings that the network knows."""
+    return [trial for trial in history.of(Status.PAUSED) if trial.number in known.row_of]
