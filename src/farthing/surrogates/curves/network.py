@@ -66,8 +66,10 @@ def checksum() -> str:
     """Of the file that belongs to this version; studies store its first digits."""
     try:
         return _here().joinpath(f"{FILE}.sha256").read_text().split()[0]
-    except (OSError, IndexError) as error:
+    except OSError as error:
         raise NetworkUnavailable(f"the network of training curves is missing: {error}") from error
+    except (IndexError, ValueError) as error:
+        raise NetworkUnavailable(f"{FILE}.sha256 is damaged: it holds no checksum") from error
 
 
 @lru_cache(maxsize=1)
@@ -90,8 +92,11 @@ def read(data: bytes, expected: str) -> Weights:
     found = hashlib.sha256(data).hexdigest()
     if found != expected:
         raise NetworkUnavailable(f"{FILE} is damaged: its checksum is {found[:12]}, not {expected[:12]}")
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        return Weights({name: stored[name].astype(np.float32) for name in stored.files}, found)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:  # objects in it would be code
+            return Weights({name: stored[name].astype(np.float32) for name in stored.files}, found)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise NetworkUnavailable(f"{FILE} holds something else than plain arrays: {error}") from error
 
 
 def _gelu(x: Floats) -> Floats:

@@ -29,6 +29,7 @@ BELLS = 32  # bell-shaped functions of the last u, so that it can be told apart 
 OF_SEGMENT, FACTS = 5, 5
 WIDTH = SLOTS + len(SHARES) * OF_SEGMENT + FACTS + BELLS
 SMALLEST = 1e-9  # spread, in units of the best value, below which all values count as equal
+LARGEST = 1e300  # spread: far from where the sums of values would overflow
 LEAST_TIME = 1e-3  # of a training: earlier is no different to the network
 
 
@@ -38,7 +39,8 @@ def squash(z: Array) -> Array:
     >>> squash(np.array([0.0, 1.0, 1e9])).tolist()
     [0.0, 1.0, 2.2]
     """
-    return np.clip(np.arcsinh(SHARP * z) / math.asinh(SHARP), LOW, HIGH)
+    with np.errstate(over="ignore"):
+        return np.clip(np.arcsinh(SHARP * z) / math.asinh(SHARP), LOW, HIGH)
 
 
 def log_time(t: Array) -> Array:
@@ -60,11 +62,16 @@ class Scale:
         last = np.array([curve.min() for curve in curves])
         first = np.array([curve[0] for curve in curves])
         best = float(last.min())
-        spread = max(_lower_median(last) - best, 0.1 * (_lower_median(first) - best))
-        return cls(best, spread if spread > SMALLEST * max(abs(best), 1e-30) else 1.0)
+        spread = max(_lower_median(last) - best, 0.1 * (_lower_median(first) - best))  # inf for values of 1e308
+        return cls(best, min(spread, LARGEST) if spread > SMALLEST * max(abs(best), 1e-30) else 1.0)
+
+    def z(self, values: Array) -> Array:
+        """Scaled values (...). By halves, since the difference of two numbers may be no number any more."""
+        with np.errstate(over="ignore"):
+            return np.asarray((0.5 * values - 0.5 * self.best) / (0.5 * self.spread))
 
     def u(self, values: Array) -> Array:
-        return squash((values - self.best) / self.spread)
+        return squash(self.z(values))
 
 
 def _lower_median(values: Array) -> float:
@@ -95,17 +102,18 @@ def slots(X: Array, groups: Ints) -> Array:
 def of_begun(x: Array, curves: Sequence[Array], T: int, scale: Scale) -> Array:
     """Tokens (m, WIDTH) of trainings that were begun: x (m, SLOTS), what each reported, at least one value each."""
     n = np.array([len(curve) for curve in curves])
-    flat = np.concatenate(curves)
     offset = np.concatenate([[0], np.cumsum(n)[:-1]])
     running = np.concatenate([np.minimum.accumulate(curve) for curve in curves])
-    sums = np.concatenate([[0.0], np.cumsum(flat)])
     ends = np.maximum(np.ceil(SHARES * n[:, None] - 1e-4), 1.0).astype(np.intp)  # (m, S)
     before = np.concatenate([np.zeros((len(n), 1), dtype=np.intp), ends[:, :-1]], axis=1)
-    total = sums[offset[:, None] + ends] - sums[offset[:, None] + before]
+    # Each segment is summed for itself: differences of running sums would carry what one diverged into all others.
+    z = np.append(scale.z(np.concatenate(curves)), 0.0)
+    with np.errstate(over="ignore"):
+        total = np.add.reduceat(z, (offset[:, None] + before).ravel()).reshape(before.shape)
     mean = total / np.maximum(ends - before, 1)
     at_end = running[offset[:, None] + ends - 1]
     t = ends / T
-    parts = np.stack([np.ones_like(t), t, log_time(t), scale.u(at_end), scale.u(mean)], axis=-1)
+    parts = np.stack([np.ones_like(t), t, log_time(t), scale.u(at_end), squash(mean)], axis=-1)
     segments = np.where((ends > before)[..., None], parts, 0.0).reshape(len(n), -1)
     u = scale.u(at_end[:, -1])
     middles = np.linspace(LOW, HIGH, BELLS)
