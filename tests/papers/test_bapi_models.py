@@ -17,7 +17,7 @@ from scipy.stats import multivariate_normal
 import farthing as ft
 from farthing.policies import BAPI
 from farthing.policies.bapi.curves import POINTS, TrainingCurves
-from farthing.policies.bapi.step_costs import StepCosts
+from farthing.policies.step_costs import StepCosts
 from farthing.surrogates.cost import linear_in_steps
 from farthing.surrogates.cost.linear_in_steps import LinearInSteps
 from farthing.surrogates.curves import time_kernels, unconstrained

@@ -10,7 +10,7 @@ import pytest
 import farthing as ft
 from farthing.policies import BAPI
 from farthing.policies.bapi.curves import chosen_steps
-from farthing.policies.bapi.step_costs import StepCosts
+from farthing.policies.step_costs import StepCosts
 from farthing.surrogates.cost.choice import COUNTING
 from farthing.surrogates.curves.points import by_posterior_variance
 from farthing.surrogates.curves.unconstrained import Hyperparameters

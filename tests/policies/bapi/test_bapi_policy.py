@@ -20,8 +20,8 @@ from farthing.errors import InvalidArgument, StudyEnded
 from farthing.policies import BAPI, policy_as_json, policy_from_json
 from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
-from farthing.policies.bapi.step_costs import StepCosts
 from farthing.policies.candidates import FreshSpace
+from farthing.policies.step_costs import StepCosts
 from farthing.surrogates.cost.linear_in_steps import LinearInSteps
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.paths import Mixture

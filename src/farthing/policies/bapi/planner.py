@@ -14,17 +14,17 @@ import numpy as np
 
 from farthing.acquisitions.maximize import perturbed
 from farthing.budget import Ledger
-from farthing.designs.filling import sobol
-from farthing.history import History, TrackedTrial, units
+from farthing.history import History, TrackedTrial
 from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.numerics.late_scipy import logsumexp
 from farthing.numerics.normal import log_h
 from farthing.policies.bapi.curves import TrainingCurves
-from farthing.policies.bapi.step_costs import StepCostModel, StepCosts
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
+from farthing.policies.run_candidates import RunCandidates, new_points
+from farthing.policies.step_costs import StepCostModel, StepCosts
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.paths import Mixture, Paths
@@ -50,32 +50,6 @@ class PlanOptions(Protocol):
     @property
     def plans_end(self) -> bool: ...
     def steps_of_period(self, max_steps: int) -> int: ...
-
-
-@dataclass(frozen=True, eq=False)
-class RunCandidates:
-    """Training runs to choose from: new configurations, and paused trials."""
-
-    U: Array  # (c, p)
-    X: Array  # (c, f)
-    step: Array  # (c,) each could continue from
-    log_cost: Array  # (c,) of one more step
-    start: Array  # (c,) cost until a process is ready for it
-    trials: Sequence[TrackedTrial | None]  # the paused trial, None for a new configuration
-
-    def __getitem__(self, rows: Any) -> RunCandidates:
-        which = np.arange(len(self.U))[rows]
-        trials = [self.trials[i] for i in which]
-        return RunCandidates(
-            self.U[rows], self.X[rows], self.step[rows], self.log_cost[rows], self.start[rows], trials
-        )  # fmt: skip
-
-    def joined(self, other: RunCandidates) -> RunCandidates:
-        """These, then the others."""
-        U, X = np.concatenate([self.U, other.U]), np.concatenate([self.X, other.X])
-        step, log_cost = np.concatenate([self.step, other.step]), np.concatenate([self.log_cost, other.log_cost])
-        start = np.concatenate([self.start, other.start])
-        return RunCandidates(U, X, step, log_cost, start, [*self.trials, *other.trials])
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,24 +178,10 @@ class Planner:
         return np.minimum(float(self.curves.t_max), step + np.floor(left / np.exp(log_cost)))
 
     def _points(self) -> Array:
-        """New configurations to score (c, p), each once: in a small space many points are the same one."""
-        spread = self.fresh.snap(sobol(POOL, len(self.space), self.rng))
-        near = self.fresh.snap(perturbed(self.curves.anchors, self.fresh.levels, self.rng))
-        U, _ = different_rows(np.concatenate([spread, near]))
-        return U[self.fresh.admissible(U)]
+        return new_points(self.fresh, self.curves.anchors, POOL, self.rng)
 
     def _candidates(self, U: Array, paused: bool = True) -> RunCandidates:
-        X = self.space.features(U)
-        new = RunCandidates(
-            U, X, np.zeros(len(U)), self.costs.log_per_step(X), np.full(len(U), self.start), [None] * len(U)
-        )  # fmt: skip
-        if not paused or not self.paused:
-            return new
-        V = units(self.paused, len(self.space))
-        step = np.array([float(trial.kept_step) for trial in self.paused])
-        measured = np.array([self.costs.log_per_step_of(trial) for trial in self.paused])
-        start = np.array([self.start * trial.needs_start for trial in self.paused])
-        return new.joined(RunCandidates(V, self.space.features(V), step, measured, start, self.paused))
+        return RunCandidates.of(self.space, self.costs, self.start, U, self.paused if paused else [])
 
     def _utility(self, candidates: RunCandidates, paths: Paths, left: float) -> Array:
         """log EI (c,) at the last affordable step, given the draws of the runs planned before."""

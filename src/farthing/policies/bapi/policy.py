@@ -32,12 +32,12 @@ from farthing.checks import finite, number, one_of, refuse, switch, whole_number
 from farthing.history import History, TrackedTrial, Way
 from farthing.policies.bapi.curves import POINTS, CurvePoints, Tolerance, TrainingCurves
 from farthing.policies.bapi.planner import Planner
-from farthing.policies.bapi.step_costs import StepCostModel
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.finishing import cost_per_step
 from farthing.policies.model_options import EndOfBudget, ModelledValues
 from farthing.policies.protocol import Published, settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design
+from farthing.policies.step_costs import StepCostModel
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.time_kernels import TimeKernel

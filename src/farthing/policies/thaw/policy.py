@@ -19,29 +19,26 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from farthing.acquisitions.maximize import perturbed
 from farthing.budget import Ledger
 from farthing.checks import number, one_of, whole_number
-from farthing.designs.filling import sobol
 from farthing.history import History, Way
 from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
-from farthing.policies.bapi.step_costs import StepCosts
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.policies.protocol import settle_option
+from farthing.policies.run_candidates import RunCandidates, new_points
 from farthing.policies.sampling import NO_TIME, next_of_design
-from farthing.policies.thaw.runs import MOST_CURVES, Candidates, KnownCurves, PlannedRun, paused_of
+from farthing.policies.step_costs import StepCosts
+from farthing.policies.thaw.runs import MOST_CURVES, Expected, KnownCurves, improvement, paused_of, stops_of
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.network import checksum, weights
-from farthing.surrogates.curves.unconstrained import different_rows
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal
 
 POOL = 96  # new configurations from all of the space
-NEAR = 64  # new configurations near the best
 ANCHORS = 3  # trainings whose surroundings are searched
 DIGITS = 16  # of a checksum, which a study stores
 
@@ -118,7 +115,7 @@ class _Chooser:
     costs: StepCosts
     success: Feasibility | None
     start: float  # cost until a process is ready for a new run
-    planned: Sequence[PlannedRun]  # by this ask
+    planned: Sequence[Expected]  # by this ask
     rng: np.random.Generator
 
     @classmethod
@@ -137,7 +134,7 @@ class _Chooser:
     def with_running(self, proposal: Proposal) -> _Chooser:
         """As if the proposal were running."""
         stop = proposal.until_step or self._T
-        run = PlannedRun(proposal.trial, self.space.encode(proposal.config), stop)
+        run = Expected(proposal.trial, self.space.encode(proposal.config), stop)
         planned = (*self.planned, run)
         known = KnownCurves.of(self.space, self.history, weights(), planned, ANCHORS)
         assert known is not None  # it was known before
@@ -152,7 +149,7 @@ class _Chooser:
     def next_proposal(self, number: int) -> Proposal | None:
         """The run of largest gain, under `number` if it is new; None if nothing can be paid for."""
         found = self._candidates()
-        stops = found.stops(self._T, self.ledger.available)
+        stops = stops_of(found, self._T, self.ledger.available)
         utility = self._utility(found, stops)
         for i in np.argsort(-utility.max(axis=1), kind="stable"):
             best = utility[i].max()
@@ -164,12 +161,12 @@ class _Chooser:
                 return proposal
         return None
 
-    def _proposal(self, found: Candidates, i: int, horizon: int, number: int) -> Proposal | None:
+    def _proposal(self, found: RunCandidates, i: int, horizon: int, number: int) -> Proposal | None:
         """The run i of the candidates, to its horizon or as far as one period; None if it is not to be had."""
         step = int(found.step[i])
         stop = min(horizon, step + self.policy.steps_of_period(self._T))
         cost = float(np.exp(found.log_cost[i])) * (stop - step)
-        trial = found.paused[i - found.new] if i >= found.new else None
+        trial = found.trials[i]
         config = self.fresh.claim(found.U[i : i + 1]) if trial is None else trial.config
         if config is None:
             return None
@@ -177,33 +174,20 @@ class _Chooser:
         reason = f"{what}: largest expected improvement per cost^{self.policy.alpha:.2g}, by step {horizon}"
         return Proposal(number if trial is None else trial.number, config, cost, reason, self.costs.fits, step, stop)
 
-    def _candidates(self) -> Candidates:
-        spread = self.fresh.snap(sobol(POOL, len(self.space), self.rng))
-        near = self.fresh.snap(perturbed(self.known.anchors, self.fresh.levels, self.rng))
-        near = near[self.rng.permutation(len(near))[:NEAR]]
-        U, _ = different_rows(np.concatenate([spread, near]))
-        U = U[self.fresh.admissible(U)]
+    def _candidates(self) -> RunCandidates:
         taken = {run.number for run in self.planned}
         paused = [trial for trial in paused_of(self.history, self.known) if trial.number not in taken]
-        V = np.array([trial.unit for trial in paused]).reshape(-1, len(self.space))
-        X = self.space.features(np.concatenate([U, V]))
-        own = np.array([self.costs.log_per_step_of(trial) for trial in paused])
-        return Candidates(
-            np.concatenate([U, V]), X,
-            np.concatenate([np.zeros(len(U)), [float(trial.kept_step) for trial in paused]]),
-            np.concatenate([self.costs.log_per_step(X[: len(U)]), own]),
-            np.concatenate([np.full(len(U), self.start), [self.start * trial.needs_start for trial in paused]]),
-            paused,
-        )  # fmt: skip
+        U = new_points(self.fresh, self.known.anchors, POOL, self.rng)
+        return RunCandidates.of(self.space, self.costs, self.start, U, paused)
 
-    def _utility(self, found: Candidates, stops: Array) -> Array:
+    def _utility(self, found: RunCandidates, stops: Array) -> Array:
         """log EI - alpha log cost (c, q), -inf where not one step can be paid for."""
         keep_to_deadline()
         if not len(found.U):
             return np.full((1, 1), -np.inf)
         ahead = stops - found.step[:, None]
         with np.errstate(divide="ignore", over="ignore"):
-            log_ei = np.log(found.improvement(self.known, stops))
+            log_ei = np.log(improvement(found, self.known, stops))
             cost = np.exp(found.log_cost)[:, None] * ahead + found.start[:, None]
         gain = log_ei - self.policy.alpha * np.log(np.maximum(cost, LEAST_COST))
         if self.success is not None:

@@ -1,4 +1,4 @@
-"""What the network is asked about: trainings that go on or begin, each at several later steps.
+"""What the network knows and is asked about: trainings that go on or begin, each at several later steps.
 
 Symbols and shapes
     c, q      candidates, horizons of each
@@ -15,13 +15,23 @@ import numpy as np
 
 from farthing.history import History, TrackedTrial, units
 from farthing.history.ways import Way, few_rows
-from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.arrays import Array
+from farthing.policies.run_candidates import RunCandidates
 from farthing.space import Space
 from farthing.surrogates.curves.network import CurveOutlook, Weights
 from farthing.trial import Status
 
 MOST_CURVES = 300  # that the network looks at: half of them the best, the others from all of the study
 HORIZONS = (0.2, 0.5, 1.0)  # of a complete training, from where a run is: shorter ones favour what is soon good
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """A run whose outcome is not known yet: its trial's number, place (p,) and the step it was planned to stop at."""
+
+    number: int
+    unit: Array
+    stop: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +44,7 @@ class KnownCurves:
 
     @classmethod
     def of(
-        cls, space: Space, history: History, weights: Weights, planned: Sequence[PlannedRun], best: int
+        cls, space: Space, history: History, weights: Weights, planned: Sequence[Expected], best: int
     ) -> KnownCurves | None:
         """None while nothing was begun. `planned` are runs that this ask has proposed already."""
         T = history.max_steps
@@ -57,21 +67,12 @@ class KnownCurves:
         return cls(outlook, row_of, anchors)
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedRun:
-    """A run whose outcome is not known yet: its trial's number, place (p,) and the step it was planned to stop at."""
-
-    number: int
-    unit: Array
-    stop: int
-
-
-def _as_planned(trial: TrackedTrial, T: int) -> PlannedRun:
-    return PlannedRun(trial.number, trial.unit, min(trial.until_step or T, T))
+def _as_planned(trial: TrackedTrial, T: int) -> Expected:
+    return Expected(trial.number, trial.unit, min(trial.until_step or T, T))
 
 
 def _with_expected(
-    outlook: CurveOutlook, X: Array, curves: Sequence[Array], row_of: dict[int, int], waiting: Sequence[PlannedRun],
+    outlook: CurveOutlook, X: Array, curves: Sequence[Array], row_of: dict[int, int], waiting: Sequence[Expected],
     space: Space, T: int,
 ) -> CurveOutlook:  # fmt: skip
     """The outlook as it would be if runs that were planned came out as predicted, each at its median. So that several
@@ -94,37 +95,24 @@ def _with_expected(
     return CurveOutlook.of(all_X, [*grown, *extra], T, space.groups, outlook.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Trainings that may come next: new configurations first, then paused ones."""
+def stops_of(found: RunCandidates, T: int, left: float) -> Array:
+    """(c, q) the steps at which each candidate is judged: as far as the horizons, the training and the budget reach."""
+    ahead = np.maximum(np.round(np.array(HORIZONS) * T), 1.0)
+    with np.errstate(over="ignore"):
+        payable = np.floor((left - found.start) / np.exp(found.log_cost))
+    reach = np.minimum(found.step + np.maximum(payable, 0.0), float(T))
+    return np.minimum(found.step[:, None] + ahead, reach[:, None])
 
-    U: Array  # (c, p)
-    X: Array  # (c, f)
-    step: Array  # (c,) each would go on from
-    log_cost: Array  # (c,) of one step
-    start: Array  # (c,) cost until a process is ready for it
-    paused: Sequence[TrackedTrial]
 
-    @property
-    def new(self) -> int:
-        return len(self.U) - len(self.paused)
-
-    def stops(self, T: int, left: float) -> Array:
-        """(c, q) the steps at which each is judged: as far as the horizons, the training and the budget reach."""
-        ahead = np.maximum(np.round(np.array(HORIZONS) * T), 1.0)
-        with np.errstate(over="ignore"):
-            payable = np.floor((left - self.start) / np.exp(self.log_cost))
-        reach = np.minimum(self.step + np.maximum(payable, 0.0), float(T))
-        return np.minimum(self.step[:, None] + ahead, reach[:, None])
-
-    def improvement(self, known: KnownCurves, stops: Array) -> Array:
-        """Expected improvement (c, q) over the best of the study when they have come to these steps."""
-        outlook, new = known.outlook, self.new
-        asked = np.maximum(stops, 1.0)
-        rows: Ints = np.array([known.row_of[trial.number] for trial in self.paused], dtype=np.intp)
-        parts = [outlook.new(self.X[:new], asked[:new])] if new else []
-        parts += [outlook.begun(rows, asked[new:])] if len(rows) else []
-        return outlook.improvement(np.concatenate(parts))
+def improvement(found: RunCandidates, known: KnownCurves, stops: Array) -> Array:
+    """Expected improvement (c, q) over the best of the study when new candidates, and then paused ones, have come to
+    these steps."""
+    paused = [trial for trial in found.trials if trial is not None]
+    new, asked = len(found.U) - len(paused), np.maximum(stops, 1.0)
+    rows = np.array([known.row_of[trial.number] for trial in paused], dtype=np.intp)
+    parts = [known.outlook.new(found.X[:new], asked[:new])] if new else []
+    parts += [known.outlook.begun(rows, asked[new:])] if paused else []
+    return known.outlook.improvement(np.concatenate(parts))
 
 
 def paused_of(history: History, known: KnownCurves) -> list[TrackedTrial]:
