@@ -31,7 +31,15 @@ from farthing.policies.protocol import settle_option
 from farthing.policies.run_candidates import RunCandidates, new_points
 from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCosts
-from farthing.policies.thaw.runs import MOST_CURVES, Expected, KnownCurves, improvement, paused_of, stops_of
+from farthing.policies.thaw.runs import (
+    MOST_CURVES,
+    Expected,
+    KnownCurves,
+    improvement,
+    known_steps,
+    paused_of,
+    stops_of,
+)
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.curves.network import checksum, weights
@@ -41,6 +49,9 @@ from farthing.trial import Proposal
 POOL = 96  # new configurations from all of the space
 ANCHORS = 3  # trainings whose surroundings are searched
 DIGITS = 16  # of a checksum, which a study stores
+
+DESIGN = "initial design"
+TOO_LITTLE_LEFT = "the next point of the design: no run is predicted to fit into what is left of the budget"
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,7 @@ class Thaw:
             new = len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)
             proposal = None if chooser is None else chooser.next_proposal(new)
             if proposal is None:
-                proposal = self._designed(fresh, history, new, rng)
+                proposal = self._designed(fresh, history, new, rng, DESIGN if chooser is None else TOO_LITTLE_LEFT)
             if proposal is None:
                 break
             proposals.append(proposal)
@@ -92,14 +103,15 @@ class Thaw:
                 chooser = chooser.with_running(proposal)
         return proposals
 
-    def _designed(self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Proposal | None:
+    def _designed(
+        self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, reason: str
+    ) -> Proposal | None:
         """A point of a Sobol sequence, trained for one period, or to its end if that is not known."""
         config = next_of_design(fresh, history, number, rng)
         if config is None:
             return None
         until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
-        reason = "initial design" if history.way is not Way.NONE else NO_TIME
-        return Proposal(number, config, reason=reason, until_step=until)
+        return Proposal(number, config, reason=NO_TIME if history.way is Way.NONE else reason, until_step=until)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +174,9 @@ class _Chooser:
         return None
 
     def _proposal(self, found: RunCandidates, i: int, horizon: int, number: int) -> Proposal | None:
-        """The run i of the candidates, to its horizon or as far as one period; None if it is not to be had."""
+        """The run i of the candidates, to its horizon or one period beyond what is known; None if it is taken."""
         step = int(found.step[i])
-        stop = min(horizon, step + self.policy.steps_of_period(self._T))
+        stop = min(horizon, int(known_steps(found)[i]) + self.policy.steps_of_period(self._T))
         cost = float(np.exp(found.log_cost[i])) * (stop - step)
         trial = found.trials[i]
         config = self.fresh.claim(found.U[i : i + 1]) if trial is None else trial.config
@@ -181,7 +193,7 @@ class _Chooser:
         return RunCandidates.of(self.space, self.costs, self.start, U, paused)
 
     def _utility(self, found: RunCandidates, stops: Array) -> Array:
-        """log EI - alpha log cost (c, q), -inf where not one step can be paid for."""
+        """log EI - alpha log cost (c, q), -inf where not one new step can be paid for."""
         keep_to_deadline()
         if not len(found.U):
             return np.full((1, 1), -np.inf)
@@ -192,4 +204,4 @@ class _Chooser:
         gain = log_ei - self.policy.alpha * np.log(np.maximum(cost, LEAST_COST))
         if self.success is not None:
             gain = gain + self.success.log_success(found.X)[:, None]
-        return np.where((ahead >= 1.0) & np.isfinite(gain), gain, -np.inf)
+        return np.where((stops > known_steps(found)[:, None]) & np.isfinite(gain), gain, -np.inf)

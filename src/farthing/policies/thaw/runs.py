@@ -101,7 +101,12 @@ def stops_of(found: RunCandidates, T: int, left: float) -> Array:
     with np.errstate(over="ignore"):
         payable = np.floor((left - found.start) / np.exp(found.log_cost))
     reach = np.minimum(found.step + np.maximum(payable, 0.0), float(T))
-    return np.minimum(found.step[:, None] + ahead, reach[:, None])
+    return np.minimum(known_steps(found)[:, None] + ahead, reach[:, None])
+
+
+def known_steps(found: RunCandidates) -> Array:
+    """(c,) the steps whose values are known: more than the steps they go on from where a run is trained again."""
+    return np.array([0.0 if trial is None else float(len(trial.curve)) for trial in found.trials])
 
 
 def improvement(found: RunCandidates, known: KnownCurves, stops: Array) -> Array:
