@@ -1,5 +1,5 @@
 # Every target makes the environment it needs by itself: on a machine with Python 3.11 or newer and make, each of
-# them works as the first command ever typed.
+# them works as the first command ever typed. Only train-curves needs more: a GPU, and a Python with PyTorch.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,7 +12,7 @@ define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
 endef
 
-.PHONY: help demo test test-libraries check format house clean $(addprefix bench-,$(EXPERIMENTS))
+.PHONY: help demo test test-libraries check format house train-curves clean $(addprefix bench-,$(EXPERIMENTS))
 
 help:
 	@echo "make demo     tune a scikit-learn model under a 30-second budget"
@@ -21,6 +21,8 @@ help:
 	@echo "make check    run ruff and mypy, and check the directions of imports"
 	@echo "make format   let ruff rewrite the code"
 	@echo "make house    sizes of files and functions, import cycles, and how far one ask and tell walks"
+	@echo "make train-curves   train the network of training curves (training/README.md); needs a GPU, and a Python with"
+	@echo "                    PyTorch: PYTHON=/path/to/python; MINUTES=8 TOTAL=24: of this call, and of all calls"
 	@echo "make clean    remove the environments"
 	@echo
 	@echo "Experiments. Each writes a page of docs/; with QUICK=1 it takes minutes and only prints."
@@ -73,6 +75,10 @@ house: .venv/demo.stamp
 format: .venv/test.stamp
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+train-curves:
+	@$(PYTHON) -c 'import sys, numpy, torch; sys.exit(not torch.cuda.is_available())' || { echo "Training the network needs a GPU, PyTorch and NumPy; say which Python has them: make train-curves PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS))
 
 bench-latency bench-quality bench-asks bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
 bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
