@@ -22,7 +22,7 @@ import farthing as ft
 
 ROOT = Path(ft.__file__).parent
 BLACK_BOX = ("carbo", "cei", "ei", "eipu", "sobol", "random")
-STEPWISE = ("bapi", "bopt", "eqie")
+STEPWISE = ("bapi", "bopt", "eqie", "thaw")
 TRIALS = 20  # before the ask that is followed: every policy is past its initial design
 STEPS = 10
 

@@ -22,8 +22,8 @@ from typing import Any
 import farthing as ft
 
 ASKS = 60
-POLICIES = ("auto", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "bopt", "bapi", "sobol", "random")
-FOR_STEPS = ("bopt", "bapi")
+POLICIES = ("auto", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "bopt", "bapi", "thaw", "sobol", "random")
+FOR_STEPS = ("bopt", "bapi", "thaw")
 
 Config = dict[str, Any]
 

@@ -121,6 +121,10 @@ class TestWhich:
                 "estimator: cannot be trained in steps, as policy='bapi' demands",
             ),
             (
+                {"iterative": "auto", "policy": "thaw"},
+                "estimator: cannot be trained in steps, as policy='thaw' demands",
+            ),
+            (
                 {"iterative": False, "policy": "bapi"},
                 "policy: expected one that does not train in steps, for iterative=False, got 'bapi'",
             ),
@@ -135,6 +139,7 @@ class TestWhich:
         ("options", "steps"),
         [
             ({"policy": "sobol"}, False),
+            ({"policy": "thaw", "budget": ft.Budget(cost=0.2)}, True),
             ({"policy": "auto", "budget": "3 evaluations"}, False),
             ({"policy": "auto", "budget": ft.Budget(cost=0.2)}, True),
             ({"policy": "auto", "budget": ft.Budget(cost=0.2), "skip_folds": True}, False),

@@ -25,7 +25,7 @@ def value(config):
     return (config["x"] - 0.3) ** 2 + int(config["kind"]) * 7919 % 1000 / 1000
 
 def evaluate(study, proposal):
-    if policy == "bapi":
+    if policy in ("bapi", "thaw"):
         for step in range(proposal.start_step + 1, 6):
             if str(study.report(proposal, value(proposal.config) + 1 / step, cost=0.1)) != "continue":
                 return
@@ -52,7 +52,7 @@ if sys.platform == "linux":
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 began = time.process_time()
 try:
-    steps = 5 if policy == "bapi" else None
+    steps = 5 if policy in ("bapi", "thaw") else None
     with ft.Study(space(), ft.Budget(cost=100), policy=policy, seed=3, storage=path, max_steps=steps) as study:
         asks(study, 8)
     with ft.Study.resume(path) as study:
@@ -66,7 +66,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("policy", ["auto", "ei", "cei", "bapi"])
+@pytest.mark.parametrize("policy", ["auto", "ei", "cei", "bapi", "thaw"])
 def test_asks_on_a_hundred_thousand_options_take_little_time_and_memory(tmp_path, policy):
     """22 asks, a file and a resume within 300 MB and 10 CPU seconds (about 1.5 on an idle core)."""
     code = CHILD.replace("{many}", str(MANY))

@@ -165,7 +165,7 @@ class TestSession:
         return [event for event in study._session.record.past() if isinstance(event, Asked)]
 
     @pytest.mark.parametrize(("pace", "way"), [(1e-9, Way.FULL), (1.0, Way.NONE)])
-    @pytest.mark.parametrize("name", ["ei", "carbo", "cei", "auto", "bopt", "bapi", "eqie"])
+    @pytest.mark.parametrize("name", ["ei", "carbo", "cei", "auto", "bopt", "bapi", "eqie", "thaw"])
     def test_the_event_says_what_was_given_and_taken(self, name, pace, way, tmp_path):
         with ft.Study(CUBE, ft.Budget(cost=100), policy=name, seed=1, storage=tmp_path / "s.db") as study:
             for _ in range(8):
@@ -235,7 +235,7 @@ class TestSession:
         assert decided is Decision.CONTINUE
 
 
-@pytest.fixture(scope="module", params=["bapi", "bopt", "eqie"])
+@pytest.fixture(scope="module", params=["bapi", "bopt", "eqie", "thaw"])
 def training(request) -> ft.Study:
     """A study in the middle of its trainings, some of them paused."""
     study = ft.Study(LINE, ft.Budget(cost=60.0), policy=request.param, seed=0, max_steps=STEPS)

@@ -37,7 +37,8 @@ class Policy(Protocol):
         There are fewer only when the space runs out.
 
         A policy for iterative learners also has decide(space, history, ledger, trial, rng), called after every step of
-        a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`.
+        a trial; see the function `decide`. It refuses plain functions, unless it sets `needs_steps = False`. One that
+        has no `decide` and still needs steps sets `needs_steps = True`.
 
         A policy that pauses runs may set `finishes_best = True`: then the best run is completed before the budget ends
         (`finishing.py`). `bapi` and `bopt` do not: their papers have no such rule.
@@ -96,6 +97,11 @@ def decide(
 def _still_to_come(policy: Policy, trial: TrackedTrial, found: ContinueTo) -> ContinueTo:
     """A step that has passed would never be reached, and the run never paused."""
     return replace(found, step=whole_number(f"{policy.name}: ContinueTo", found.step, least=trial.kept_step + 1))
+
+
+def needs_steps(policy: Policy) -> bool:
+    """Whether a policy is only for objectives that yield or report a value after every step."""
+    return bool(getattr(policy, "needs_steps", hasattr(policy, "decide")))
 
 
 def settle_option(policy: Any, option: str, check: Callable[..., Any], *, or_none: bool = False, **bounds: Any) -> None:

@@ -21,6 +21,7 @@ from farthing import checks
 from farthing.checks import read_value
 from farthing.errors import EveryTrialFailed, InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
+from farthing.policies.protocol import needs_steps
 from farthing.runner.charging import Charging
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
@@ -263,7 +264,7 @@ class _Loop:
 
     def _require_iterative(self) -> None:
         policy = self.session.policy
-        if hasattr(policy, "decide") and getattr(policy, "needs_steps", True):
+        if needs_steps(policy):
             raise InvalidArgument(
                 f"policy {policy.name!r} is for learners that train step by step: the objective must yield "
                 "or report a value after every step; for one that returns a value use policy='auto'"

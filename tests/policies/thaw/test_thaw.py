@@ -247,6 +247,11 @@ class TestRuns:
         assert 0 < failed < 0.4 * len(study.trials)
         assert study.best.value < 0.4
 
+    def test_a_function_that_returns_one_value_is_refused(self):
+        """There would be no curves, and all of the search would be its design."""
+        with pytest.raises(InvalidArgument, match="'thaw' is for learners that train step by step"):
+            ft.tune(lambda config: 1.0, SPACE, "9 evaluations", policy="thaw", progress=False, isolate=False)
+
     def test_a_learner_whose_length_nobody_knows(self):
         def learner(config):
             for step in range(1, 11):

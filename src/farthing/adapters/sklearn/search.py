@@ -48,6 +48,7 @@ from farthing.budget import Budget
 from farthing.checks import one_of, optional, refuse, switch, whole_number
 from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
+from farthing.policies.protocol import needs_steps
 from farthing.runner.clock import counted_from
 from farthing.runner.limits import TrialLimits
 from farthing.study import Study
@@ -201,7 +202,7 @@ class FarthingSearchCV(BaseSearchCV):
     def _step_plan(self, searched: SearchSpace, budget: Budget, y: Any, rows: int, fit_params: Any) -> StepPlan | None:
         """How the estimator is trained in steps, None if each candidate is fitted at once."""
         policy = policy_of(self.policy)
-        needed = hasattr(policy, "decide") and getattr(policy, "needs_steps", True)
+        needed = needs_steps(policy)
         asked_for = self.iterative is True or (needed and self.iterative == "auto")
         used = budget.unit in budget.limits if isinstance(policy, Auto) else needed
         if not asked_for and (self.iterative is False or not used or self.skip_folds):

@@ -67,6 +67,7 @@ class Thaw:
     """
 
     name: ClassVar[str] = "thaw"
+    needs_steps: ClassVar[bool] = True  # there is no `decide`: runs are paused where they were planned to stop
     initial: int = 3
     period: float = 0.1
     alpha: float = 0.5  # on 10 tasks of LCBench better than 1, and than cooling from 1 to 0
