@@ -81,7 +81,8 @@ def main() -> None:
     if quick():
         usual = tuple(method for method in usual if method.policy in QUICK_METHODS)
     arguments.methods = arguments.methods or list(usual)
-    arguments.tables = _tables(arguments.tables or (QUICK_TABLES if quick() else TABLES))
+    usual_tables = QUICK_TABLES if quick() else HELD_OUT if arguments.batches else TABLES
+    arguments.tables = _tables(arguments.tables or usual_tables)
     arguments.seeds = arguments.seeds or (2 if quick() else BATCH_SEEDS if arguments.batches else SEEDS)
     arguments.most = arguments.most or (QUICK_MOST if quick() else MOST)
     (batches if arguments.batches else blackbox)(arguments)

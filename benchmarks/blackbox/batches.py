@@ -23,9 +23,9 @@ PAGE = """\
 # Suggestions in batches
 
 How much worse do results get when several configurations are asked for at a time, and all of them told before the next
-are asked for? The tables of [the black-box benchmark](blackbox.md), with a budget of {means} mean costs. The total cost
-is the same at every batch size, except for runs that end after {most} evaluations with budget left. `ei:end=ignored` is
-EI that does not look at costs at all.
+are asked for? The {tables} tables of [the black-box benchmark](blackbox.md) that no default was chosen on, with the same
+budget of {means} mean costs. The total cost is the same at every batch size, except for runs that end after {most}
+evaluations with budget left. `ei:end=ignored` is EI that does not look at costs at all.
 
 {sentences}
 
@@ -86,6 +86,7 @@ def batch_page(found: Findings, facts: dict[str, Any], most: int) -> str:
         sentences.append(sentence(method.title, largest))
     return PAGE.format(
         means=MEANS,
+        tables=len(found.tables),
         seeds=found.seeds,
         most=most,
         sentences="\n".join(sentences),
