@@ -23,8 +23,8 @@ PAGE = """\
 # Suggestions in batches
 
 How much worse do results get when several configurations are asked for at a time, and all of them told before the next
-are asked for? The {tables} tables of [the black-box benchmark](blackbox.md) that no default was chosen on, with the same
-budget of {means} mean costs. The total cost is the same at every batch size, except for runs that end after {most}
+are asked for? The {tables} tables of [the black-box benchmark](blackbox.md) that no default was chosen on, with the
+same budget of {means} mean costs. The total cost is the same at every batch size, except for runs that end after {most}
 evaluations with budget left. `ei:end=ignored` is EI that does not look at costs at all.
 
 {sentences}
