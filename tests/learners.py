@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import farthing as ft
+from farthing.errors import StudyEnded
 from farthing.record.storage import SQLiteLog, salvage
 
 LINE = ft.Space(x=ft.Real(0, 1))
@@ -142,3 +143,26 @@ def cut_copy(path: Path, copy: Path, events: int) -> None:
     else:
         with closing(SQLiteLog(copy)) as log:
             log.append()
+
+
+# -- loops of one's own ------------------------------------------------------------------------------------------------
+
+
+def proposals_of(study: ft.Study) -> Iterator[ft.Proposal]:
+    """Until the study ends."""
+    with suppress(StudyEnded):
+        while True:
+            yield study.ask()
+
+
+def train_steps(
+    study: ft.Study,
+    proposal: ft.Proposal,
+    value_at: Callable[[Config, int], float],
+    step_cost: Callable[[Config], float],
+) -> None:
+    """Step after step, as long as the study says so."""
+    step, decision = proposal.start_step, ft.Decision.CONTINUE
+    while decision is ft.Decision.CONTINUE:
+        step += 1
+        decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,7 +14,7 @@ from scipy.stats import norm
 
 import farthing as ft
 from farthing.budget import Ledger
-from farthing.errors import InvalidArgument, StudyEnded
+from farthing.errors import InvalidArgument
 from farthing.policies import BAPI, policy_as_json, policy_from_json
 from farthing.policies.bapi.curves import TrainingCurves, chosen_steps
 from farthing.policies.bapi.planner import Planner, log_improvement
@@ -26,6 +24,7 @@ from farthing.surrogates.cost.linear_in_steps import LinearInSteps
 from farthing.surrogates.curves import time_kernels
 from farthing.surrogates.curves.paths import Mixture
 from farthing.trial import ContinueTo
+from learners import proposals_of, train_steps
 
 SPACE = ft.Space(rate=ft.Real(1e-4, 1.0, log=True), width=ft.Integer(8, 256, log=True), drop=ft.Real(0.0, 0.5))
 STEPS = 30
@@ -42,19 +41,8 @@ def step_cost(config: dict[str, Any]) -> float:
     return config["width"] / 64.0
 
 
-def proposals_of(study: ft.Study) -> Iterator[ft.Proposal]:
-    """Until the study ends."""
-    with suppress(StudyEnded):
-        while True:
-            yield study.ask()
-
-
 def train(study: ft.Study, proposal: ft.Proposal) -> None:
-    """Step after step, as long as the study says so."""
-    step, decision = proposal.start_step, ft.Decision.CONTINUE
-    while decision is ft.Decision.CONTINUE:
-        step += 1
-        decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))
+    train_steps(study, proposal, value_at, step_cost)
 
 
 def searched(policy: Any = "bapi", cost: float = 240.0, seed: int = 0, asks: int | None = None) -> ft.Study:

@@ -6,8 +6,6 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 
 import farthing as ft
 from farthing.budget import Ledger
-from farthing.errors import InvalidArgument, StudyEnded, StudyMismatch
+from farthing.errors import InvalidArgument, StudyMismatch
 from farthing.history import History, Way
 from farthing.policies import Thaw
 from farthing.policies.candidates import FreshSpace
@@ -28,6 +26,7 @@ from farthing.policies.thaw.runs import HORIZONS, MOST_CURVES, KnownCurves, stop
 from farthing.record.events import Dropped
 from farthing.surrogates.curves.network import EDGES, unsquashed, weights
 from histories import after
+from learners import proposals_of, train_steps
 from stored_events import change
 
 SPACE = ft.Space(
@@ -48,19 +47,8 @@ def step_cost(config: dict[str, Any]) -> float:
     return math.sqrt(config["width"] / 64.0)
 
 
-def proposals_of(study: ft.Study) -> Iterator[ft.Proposal]:
-    """Until the study ends."""
-    with suppress(StudyEnded):
-        while True:
-            yield study.ask()
-
-
 def train(study: ft.Study, proposal: ft.Proposal) -> None:
-    """Step after step, as long as the study says so."""
-    step, decision = proposal.start_step, ft.Decision.CONTINUE
-    while decision is ft.Decision.CONTINUE:
-        step += 1
-        decision = study.report(proposal, value_at(proposal.config, step), cost=step_cost(proposal.config))
+    train_steps(study, proposal, value_at, step_cost)
 
 
 def new_study(policy: Any = "thaw", cost: float = 1e4, seed: int = 0, **options: Any) -> ft.Study:
