@@ -245,24 +245,21 @@ class TestFile:
     @pytest.fixture(autouse=True)
     def _forget(self) -> Iterator[None]:
         """What was read before, and what these tests read."""
-        for cached in (network.weights, network.checksum):
-            cached.cache_clear()
+        network.weights.cache_clear()
         yield
-        for cached in (network.weights, network.checksum):
-            cached.cache_clear()
+        network.weights.cache_clear()
 
     @pytest.fixture
     def copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A folder with the network's files, which is read instead of the package's."""
-        for name in (network.FILE, f"{network.FILE}.sha256"):
-            (tmp_path / name).write_bytes(network._here().joinpath(name).read_bytes())
+        """A folder with the network's file, which is read instead of the package's."""
+        (tmp_path / network.FILE).write_bytes(network._here().joinpath(network.FILE).read_bytes())
         monkeypatch.setattr(network, "_here", lambda: tmp_path)
         return tmp_path
 
     def test_it_is_half_precision_of_at_most_8_MB_and_has_its_checksum(self, copy: Path) -> None:
         data = (copy / network.FILE).read_bytes()
         assert len(data) <= 8e6
-        assert network.weights().checksum == hashlib.sha256(data).hexdigest() == network.checksum()
+        assert network.weights().checksum == hashlib.sha256(data).hexdigest() == network.CHECKSUM
         with np.load(io.BytesIO(data)) as stored:
             assert {stored[name].dtype for name in stored.files} == {np.dtype(np.float16)}
 
@@ -280,22 +277,17 @@ class TestFile:
         with pytest.raises(NetworkUnavailable, match=r"network\.npz is damaged"):
             network.weights()
 
-    @pytest.mark.parametrize("name", [network.FILE, f"{network.FILE}.sha256"])
-    def test_a_missing_file_is_named(self, copy: Path, name: str) -> None:
-        (copy / name).unlink()
+    def test_a_missing_file_is_named(self, copy: Path) -> None:
+        (copy / network.FILE).unlink()
         with pytest.raises(NetworkUnavailable, match=r"missing: .*network\.npz"):
             network.weights()
 
-    @pytest.mark.parametrize("content", [b"", b"\xff\xfe\xff"])
-    def test_a_checksum_that_is_none_is_named(self, copy: Path, content: bytes) -> None:
-        (copy / f"{network.FILE}.sha256").write_bytes(content)
-        with pytest.raises(NetworkUnavailable, match=r"network\.npz\.sha256 is damaged"):
-            network.weights()
-
-    def test_it_cannot_run_code(self, copy: Path) -> None:
+    def test_it_cannot_run_code(self, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Not even one whose checksum was written for it: pickled objects are refused, not loaded."""
         ran = copy / "ran"
-        self.replaced(copy, {"norm.weight": np.array([_Touches(ran)], dtype=object)})
+        buffer = io.BytesIO()
+        np.savez(buffer, **{"norm.weight": np.array([_Touches(ran)], dtype=object)})
+        self.written(copy, buffer.getvalue(), monkeypatch)
         with pytest.raises(NetworkUnavailable, match=r"network\.npz holds something else than plain arrays"):
             network.weights()
         assert not ran.exists()
@@ -303,28 +295,23 @@ class TestFile:
             assert stored["norm.weight"].shape == (1,)
         assert ran.exists(), "what it would have done"
 
-    def test_a_single_pickle_is_refused(self, copy: Path) -> None:
+    def test_a_single_pickle_is_refused(self, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         import pickle
 
         ran = copy / "ran"
-        self.written(copy, pickle.dumps(_Touches(ran)))
+        self.written(copy, pickle.dumps(_Touches(ran)), monkeypatch)
         with pytest.raises(NetworkUnavailable, match=r"network\.npz holds something else than plain arrays"):
             network.weights()
         assert not ran.exists()
 
-    def replaced(self, folder: Path, arrays: dict[str, Any]) -> None:
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)
-        self.written(folder, buffer.getvalue())
-
-    def written(self, folder: Path, data: bytes) -> None:
+    def written(self, folder: Path, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As if this version had that file."""
         (folder / network.FILE).write_bytes(data)
-        (folder / f"{network.FILE}.sha256").write_text(hashlib.sha256(data).hexdigest())
+        monkeypatch.setattr(network, "CHECKSUM", hashlib.sha256(data).hexdigest())
 
     def test_a_study_without_it_is_told_so_when_it_asks_for_the_policy(self, copy: Path) -> None:
         """And every other policy works."""
         (copy / network.FILE).unlink()
-        (copy / f"{network.FILE}.sha256").unlink()
         space = ft.Space(x=ft.Real(0, 1))
         with pytest.raises(NetworkUnavailable, match=r"network\.npz"):
             ft.Study(space, "10 evaluations", policy="thaw")
@@ -341,14 +328,13 @@ class _Touches:
         return (Path.touch, (self.path,))
 
 
-def test_the_wheel_has_both_files() -> None:
+def test_the_wheel_has_the_file() -> None:
     """A wheel holds what lies in its packages and is not ignored by git."""
     folder = "src/farthing/surrogates/curves"
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel == {"packages": ["src/farthing"]}, "nothing is left out"
     ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text().split()]
-    for name in (network.FILE, f"{network.FILE}.sha256"):
-        path = f"{folder}/{name}"
-        assert (ROOT / path).is_file()
-        parts = [*path.split("/"), path]
-        assert not [pattern for pattern in ignored if any(fnmatch.fnmatch(part, pattern) for part in parts)]
+    path = f"{folder}/{network.FILE}"
+    assert (ROOT / path).is_file()
+    parts = [*path.split("/"), path]
+    assert not [pattern for pattern in ignored if any(fnmatch.fnmatch(part, pattern) for part in parts)]

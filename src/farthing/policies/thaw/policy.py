@@ -13,14 +13,15 @@ and is resumed if the others disappoint more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import number, one_of, whole_number
+from farthing.checks import number, one_of, refuse, whole_number
 from farthing.history import History, Way
 from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
@@ -42,7 +43,7 @@ from farthing.policies.thaw.runs import (
 )
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
-from farthing.surrogates.curves.network import checksum, weights
+from farthing.surrogates.curves.network import CHECKSUM, require_file, weights
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal
 
@@ -72,13 +73,15 @@ class Thaw:
     period: float = 0.1
     alpha: float = 0.5  # on 10 tasks of LCBench better than 1, and than cooling from 1 to 0
     cost_model: CostModelName = "auto"
-    network: str = field(default_factory=lambda: checksum()[:DIGITS], repr=False)
+    network: str = field(default=CHECKSUM[:DIGITS], repr=False)
 
     def __post_init__(self) -> None:
         settle_option(self, "initial", whole_number, least=1)
         settle_option(self, "period", number, above=0.0, most=1.0)
         settle_option(self, "alpha", number, least=0.0)
         settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
+        settle_option(self, "network", _digits)
+        require_file()
 
     def rows(self, history: History) -> int:
         return min(len(history.trials), MOST_CURVES)
@@ -113,6 +116,13 @@ class Thaw:
             return None
         until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
         return Proposal(number, config, reason=NO_TIME if history.way is Way.NONE else reason, until_step=until)
+
+
+def _digits(name: str, given: Any) -> str:
+    """The first digits of a checksum."""
+    if not isinstance(given, str) or re.fullmatch(f"[0-9a-f]{{{DIGITS}}}", given) is None:
+        refuse(name, f"{DIGITS} digits of a checksum", given)
+    return given
 
 
 @dataclass(frozen=True, eq=False)

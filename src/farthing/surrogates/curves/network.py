@@ -36,6 +36,7 @@ from farthing.surrogates.curves.tokens import BUCKETS, HIGH, LOW, SHARP, Scale
 Floats = NDArray[np.float32]
 
 FILE = "network.npz"
+CHECKSUM = "66a26789afb22277530892e519c5e03eee7a4ff8b7d5b59b55d2dee283a79ef5"  # SHA-256 of the file
 EDGES = np.linspace(LOW, HIGH, BUCKETS + 1)  # of u
 HEADS = 8
 FINE = 16  # parts of a bucket, over which an improvement is averaged
@@ -62,25 +63,19 @@ class Weights:
 
 
 @lru_cache(maxsize=1)
-def checksum() -> str:
-    """Of the file that belongs to this version; studies store its first digits."""
-    try:
-        return _here().joinpath(f"{FILE}.sha256").read_text().split()[0]
-    except OSError as error:
-        raise NetworkUnavailable(f"the network of training curves is missing: {error}") from error
-    except (IndexError, ValueError) as error:
-        raise NetworkUnavailable(f"{FILE}.sha256 is damaged: it holds no checksum") from error
-
-
-@lru_cache(maxsize=1)
 def weights() -> Weights:
     """The weights of the wheel; `NetworkUnavailable` says what is wrong with their file."""
-    expected = checksum()
+    require_file()
     try:
-        data = _here().joinpath(FILE).read_bytes()
+        return read(_here().joinpath(FILE).read_bytes(), CHECKSUM)
     except OSError as error:
-        raise NetworkUnavailable(f"the network of training curves is missing: {error}") from error
-    return read(data, expected)
+        raise NetworkUnavailable(f"the network of training curves cannot be read: {error}") from error
+
+
+def require_file() -> None:
+    """An error if the wheel was taken apart."""
+    if not (path := _here().joinpath(FILE)).is_file():
+        raise NetworkUnavailable(f"the network of training curves is missing: {path}")
 
 
 def _here() -> Traversable:
