@@ -206,8 +206,9 @@ The pages of the methods say what each option is: {pages}.
 - With the same seed all forms of a policy are given the same start, and differ only in their options.
 - Intervals: {resamples} bootstrap samples, the seeds of every problem drawn again, alike for both forms. They say how
   sure the ratio is on these problems, not on others; the halves show how much problems matter.
-- "Together" is over all problems of the group. Single options were run on {singles_on}, with half of the seeds; on
-  tables, so were `eipu`, `ei_cool` and `ei`. Columns at 25 % and 50 % have the ratios after that share of the budget.
+- "Together" is over all problems of the group. Single options were run on {singles_on}, with half of the seeds; so
+  were `eipu`, `ei_cool` and `ei` on tables, and `ei` on the functions. Columns at 25 % and 50 % have the ratios after
+  that share of the budget.
 - "Better / worse / same" counts pairs of runs with the same problem and seed: how often our default has the lower score
   at the end, the higher, or the same. "Means" and "own seconds" have the default first. Own seconds are those that the
   policy takes in a whole run; they are not charged to the budget, and were measured while all cores were busy.

@@ -1,21 +1,23 @@
-"""Training runs to choose from, for policies of learners that train step by step: new configurations, paused trials."""
+"""Training runs to choose from, for policies of learners that train step by step: new configurations, paused trials;
+and choosing several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from farthing.acquisitions.maximize import perturbed
 from farthing.designs.filling import sobol
-from farthing.history import TrackedTrial, units
+from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.step_costs import StepCosts
 from farthing.space import Space
 from farthing.surrogates.curves.unconstrained import different_rows
+from farthing.trial import Proposal
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +68,33 @@ def new_points(fresh: FreshSpace, anchors: Array, spread: int, rng: np.random.Ge
     near = fresh.snap(perturbed(anchors, fresh.levels, rng))
     U, _ = different_rows(np.concatenate([everywhere, near]))
     return U[fresh.admissible(U)]
+
+
+class Chooser(Protocol):
+    """Chooses the next run, given those that were chosen before."""
+
+    def next_proposal(self, number: int) -> Proposal | None:
+        """The best run, under `number` if it is new; None if there is none."""
+        ...
+
+    def with_running(self, proposal: Proposal) -> Self:
+        """As if the proposal were running."""
+        ...
+
+
+def chosen_in_turn(
+    chooser: Chooser | None, designed: Callable[[int], Proposal | None], history: History, n: int
+) -> list[Proposal]:
+    """Up to n proposals, one after the other; `designed(number)` where nobody can choose, until it has none either."""
+    proposals: list[Proposal] = []
+    while len(proposals) < n:
+        if chooser is not None and proposals:
+            chooser = chooser.with_running(proposals[-1])
+        number = len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)
+        proposal = None if chooser is None else chooser.next_proposal(number)
+        if proposal is None:
+            proposal = designed(number)
+        if proposal is None:
+            break
+        proposals.append(proposal)
+    return proposals

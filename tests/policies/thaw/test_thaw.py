@@ -260,10 +260,10 @@ class TestSideBySide:
     def test_a_run_is_taken_as_it_is_expected_to_be(self):
         """At its planned stop, with the median that the network predicts for it; one that is new, and one resumed."""
         study = searched(asks=12)
-        plain = KnownCurves.of(SPACE, study._history, weights(), (), ANCHORS)
+        plain = KnownCurves.of(SPACE, study._history, weights(), ANCHORS)
         assert plain is not None
         running = [study.ask() for _ in range(4)]
-        seen = KnownCurves.of(SPACE, study._history, weights(), (), ANCHORS)
+        seen = KnownCurves.of(SPACE, study._history, weights(), ANCHORS)
         assert seen is not None
         begun_now = [p for p in running if p.start_step == 0]
         assert len(seen.outlook.share) == len(plain.outlook.share) + len(begun_now)
@@ -295,7 +295,7 @@ def many() -> ft.Study:
 class TestManyCurves:
     def test_the_network_looks_at_the_best_and_at_some_of_the_others(self, many):
         history = many._history
-        known = KnownCurves.of(SPACE, history, weights(), (), ANCHORS)
+        known = KnownCurves.of(SPACE, history, weights(), ANCHORS)
         assert known is not None
         assert len(known.row_of) == len(known.outlook.share) == Thaw().rows(history) == MOST_CURVES
         by_value = sorted(history.trials, key=lambda trial: trial.value)

@@ -21,7 +21,7 @@ best of what was reported, warped; R what is left of the budget.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -36,6 +36,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.finishing import cost_per_step
 from farthing.policies.model_options import EndOfBudget, ModelledValues
 from farthing.policies.protocol import Published, settle_option
+from farthing.policies.run_candidates import chosen_in_turn
 from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCostModel
 from farthing.space import Space
@@ -173,20 +174,9 @@ class BAPI(Published):
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         fresh = FreshSpace(space, history)
-        proposals: list[Proposal] = []
         curves = None if len(history.trials) < self.initial else TrainingCurves.of(self, space, history, rng)
         planner = None if curves is None else Planner.of(self, space, history, ledger, fresh, curves, rng)
-        while len(proposals) < n:
-            number = _next_number(proposals, history)
-            proposal = None if planner is None else planner.next_proposal(number)
-            if proposal is None:
-                proposal = self._designed(fresh, history, number, rng)
-            if proposal is None:
-                break
-            proposals.append(proposal)
-            if planner is not None:
-                planner = planner.with_running(proposal)
-        return proposals
+        return chosen_in_turn(planner, lambda number: self._designed(fresh, history, number, rng), history, n)
 
     def _designed(self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Proposal | None:
         """A point of a Sobol sequence, trained for one period, or to its end if that is asked for or not known."""
@@ -208,8 +198,3 @@ def _tolerance(name: str, given: Any) -> Tolerance:
         return "least"
     found = finite(given)
     return found if found is not None and found > 0.0 else refuse(name, "a number above 0, 'least', or None", given)
-
-
-def _next_number(proposals: Sequence[Proposal], history: History) -> int:
-    """The number of the next new trial, after those proposed already."""
-    return len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)

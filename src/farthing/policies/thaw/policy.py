@@ -29,7 +29,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
 from farthing.policies.protocol import settle_option
-from farthing.policies.run_candidates import RunCandidates, new_points
+from farthing.policies.run_candidates import RunCandidates, chosen_in_turn, new_points
 from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCosts
 from farthing.policies.thaw.runs import (
@@ -94,18 +94,8 @@ class Thaw:
     ) -> list[Proposal]:
         fresh = FreshSpace(space, history)
         chooser = None if len(history.trials) < self.initial else _Chooser.of(self, space, history, ledger, fresh, rng)
-        proposals: list[Proposal] = []
-        while len(proposals) < n:
-            new = len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)
-            proposal = None if chooser is None else chooser.next_proposal(new)
-            if proposal is None:
-                proposal = self._designed(fresh, history, new, rng, DESIGN if chooser is None else TOO_LITTLE_LEFT)
-            if proposal is None:
-                break
-            proposals.append(proposal)
-            if chooser is not None and len(proposals) < n:
-                chooser = chooser.with_running(proposal)
-        return proposals
+        reason = DESIGN if chooser is None else TOO_LITTLE_LEFT
+        return chosen_in_turn(chooser, lambda number: self._designed(fresh, history, number, rng, reason), history, n)
 
     def _designed(
         self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, reason: str
@@ -145,7 +135,7 @@ class _Chooser:
     def of(
         cls, policy: Thaw, space: Space, history: History, ledger: Ledger, fresh: FreshSpace, rng: np.random.Generator
     ) -> _Chooser | None:
-        known = KnownCurves.of(space, history, weights(), (), ANCHORS)
+        known = KnownCurves.of(space, history, weights(), ANCHORS)
         if known is None:
             return None
         costs = StepCosts.of("lines", policy.cost_model, space, history)
@@ -157,12 +147,9 @@ class _Chooser:
     def with_running(self, proposal: Proposal) -> _Chooser:
         """As if the proposal were running."""
         stop = proposal.until_step or self._T
-        run = Expected(proposal.trial, self.space.encode(proposal.config), stop)
-        planned = (*self.planned, run)
-        known = KnownCurves.of(self.space, self.history, weights(), planned, ANCHORS)
-        assert known is not None  # it was known before
+        planned = (*self.planned, Expected(proposal.trial, self.space.encode(proposal.config), stop))
         ledger = self.ledger.promised(proposal.predicted_cost or 0.0, 1)
-        return replace(self, known=known, planned=planned, ledger=ledger)
+        return replace(self, known=self.known.expecting(planned[-1:]), planned=planned, ledger=ledger)
 
     @property
     def _T(self) -> int:

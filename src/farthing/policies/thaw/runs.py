@@ -9,7 +9,7 @@ Symbols and shapes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,15 +38,18 @@ class Expected:
 class KnownCurves:
     """The trainings that were begun, as the network sees them; those that run are at their planned stops."""
 
-    outlook: CurveOutlook
-    row_of: dict[int, int]  # by trial number, in the outlook
+    space: Space
+    X: Array  # (m, f) of the trainings that were begun
+    curves: Sequence[Array]  # what each of them reported
+    row_of: dict[int, int]  # by trial number
     anchors: Array  # (k, p) configurations of the best
+    now: CurveOutlook  # from what is known
+    waiting: Sequence[Expected]  # runs whose outcome is not
+    outlook: CurveOutlook  # as if those came out as expected
 
     @classmethod
-    def of(
-        cls, space: Space, history: History, weights: Weights, planned: Sequence[Expected], best: int
-    ) -> KnownCurves | None:
-        """None while nothing was begun. `planned` are runs that this ask has proposed already."""
+    def of(cls, space: Space, history: History, weights: Weights, best: int) -> KnownCurves | None:
+        """None while nothing was begun."""
         T = history.max_steps
         if T is None or history.way is Way.NONE:
             return None
@@ -58,41 +61,33 @@ class KnownCurves:
         trained, ends = [trained[i] for i in rows], ends[rows]
         X = space.features(units(trained, len(space)))
         curves = [np.array(trial.curve.values, dtype=np.float64) for trial in trained]
-        outlook = CurveOutlook.of(X, curves, T, space.groups, weights)
+        now = CurveOutlook.of(X, curves, T, space.groups, weights)
         row_of = {trial.number: i for i, trial in enumerate(trained)}
         anchors = units([trained[i] for i in np.argsort(ends, kind="stable")[:best]], len(space))
-        waiting = [*(_as_planned(trial, T) for trial in history.running), *planned]
-        if waiting:
-            outlook = _with_expected(outlook, X, curves, row_of, waiting, space, T)
-        return cls(outlook, row_of, anchors)
+        running = [Expected(trial.number, trial.unit, min(trial.until_step or T, T)) for trial in history.running]
+        return cls(space, X, curves, row_of, anchors, now, (), now).expecting(running)
 
-
-def _as_planned(trial: TrackedTrial, T: int) -> Expected:
-    return Expected(trial.number, trial.unit, min(trial.until_step or T, T))
-
-
-def _with_expected(
-    outlook: CurveOutlook, X: Array, curves: Sequence[Array], row_of: dict[int, int], waiting: Sequence[Expected],
-    space: Space, T: int,
-) -> CurveOutlook:  # fmt: skip
-    """The outlook as it would be if runs that were planned came out as predicted, each at its median. So that several
-    proposals at once spread out, and a run that will be known soon is not judged by what it was."""
-    grown = list(curves)
-    extra_X: list[Array] = []
-    extra: list[Array] = []
-    for run in waiting:
-        i, stop = row_of.get(run.number), np.array([[float(run.stop)]])
-        x = space.features(run.unit[None, :])
-        if i is None:
-            middle = float(outlook.quantile(outlook.new(x, stop), 0.5)[0, 0])
-            extra_X.append(x[0])
-            extra.append(np.full(run.stop, middle))
-        elif run.stop > len(curves[i]):
-            middle = float(outlook.quantile(outlook.begun(np.array([i]), stop), 0.5)[0, 0])
-            steps = run.stop - len(curves[i])
-            grown[i] = np.concatenate([curves[i], np.linspace(curves[i].min(), middle, steps + 1)[1:]])
-    all_X = np.concatenate([X, np.array(extra_X).reshape(-1, X.shape[1])])
-    return CurveOutlook.of(all_X, [*grown, *extra], T, space.groups, outlook.weights)
+    def expecting(self, more: Sequence[Expected]) -> KnownCurves:
+        """With more runs that come out as predicted, each at its median: so that several proposals at once spread out,
+        and a run that will be known soon is not judged by what it was."""
+        if not more:
+            return self
+        now, waiting = self.now, (*self.waiting, *more)
+        grown = list(self.curves)
+        extra_X: list[Array] = []
+        extra: list[Array] = []
+        for run in waiting:
+            i, stop = self.row_of.get(run.number), np.array([[float(run.stop)]])
+            if i is None:
+                x = self.space.features(run.unit[None, :])
+                extra_X.append(x[0])
+                extra.append(np.full(run.stop, float(now.quantile(now.new(x, stop), 0.5)[0, 0])))
+            elif run.stop > len(self.curves[i]):
+                curve, middle = self.curves[i], float(now.quantile(now.begun(np.array([i]), stop), 0.5)[0, 0])
+                grown[i] = np.concatenate([curve, np.linspace(curve.min(), middle, run.stop - len(curve) + 1)[1:]])
+        X = np.concatenate([self.X, np.array(extra_X).reshape(-1, self.X.shape[1])])
+        outlook = CurveOutlook.of(X, [*grown, *extra], now.T, now.groups, now.weights)
+        return replace(self, waiting=waiting, outlook=outlook)
 
 
 def stops_of(found: RunCandidates, T: int, left: float) -> Array:

@@ -126,8 +126,8 @@ class CurveOutlook:
     def of(cls, X: Array, curves: Sequence[Array], T: int, groups: Ints, weights: Weights) -> CurveOutlook:
         """From features X (m, f) of begun trainings, and what each reported, at least one value each."""
         scale = Scale.of(curves)
-        entered = _entered(weights, tokens.of_begun(tokens.slots(X, groups), curves, T, scale))
-        h, keys = entered, []
+        h = _entered(weights, tokens.of_begun(tokens.slots(X, groups), curves, T, scale))
+        keys = []
         for i in range(weights.blocks):
             q, k, v = _projected(weights, i, h)
             keys.append((k, v))
@@ -144,8 +144,7 @@ class CurveOutlook:
         """Probabilities (k, q, BUCKETS) of the running best of trainings at X (k, f), not begun, at steps (k, q)."""
         h = _entered(self.weights, tokens.of_new(tokens.slots(X, self.groups), self.T, len(self.h)))
         for i, (k, v) in enumerate(self.keys):
-            q = _heads(_part(self.weights, i, h, 0))
-            h = _block(self.weights, i, h, q, k, v)
+            h = _block(self.weights, i, h, _queries(self.weights, i, h), k, v)
         return self._answered(h, np.zeros(len(X)), steps, np.ones((len(X), BUCKETS), dtype=np.bool_))
 
     def _answered(self, h: Floats, share: Array, steps: Array, possible: Mask) -> Array:
@@ -198,12 +197,11 @@ def _heads(x: Floats) -> Floats:
     return np.asarray(x.reshape(len(x), HEADS, -1).transpose(1, 0, 2))
 
 
-def _part(w: Weights, i: int, h: Floats, which: int) -> Floats:
-    """Queries (0), keys (1) or values (2) of a block."""
+def _queries(w: Weights, i: int, h: Floats) -> Floats:
+    """As `_projected`, without keys and values: nobody looks at those of configurations that were not begun."""
     size = h.shape[1]
-    rows = slice(which * size, (which + 1) * size)
-    weight, bias = w.arrays[f"blocks.{i}.qkv.weight"][rows], w.arrays[f"blocks.{i}.qkv.bias"][rows]
-    return np.asarray(w.norm(f"blocks.{i}.norm1", h) @ weight.T + bias)
+    weight, bias = w.arrays[f"blocks.{i}.qkv.weight"][:size], w.arrays[f"blocks.{i}.qkv.bias"][:size]
+    return _heads(np.asarray(w.norm(f"blocks.{i}.norm1", h) @ weight.T + bias))
 
 
 def _projected(w: Weights, i: int, h: Floats) -> tuple[Floats, Floats, Floats]:
