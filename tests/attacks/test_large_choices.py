@@ -26,7 +26,7 @@ def value(config):
 
 def evaluate(study, proposal):
     if policy in ("bapi", "thaw"):
-        for step in range(proposal.start_step + 1, 6):
+        for step in range(proposal.start_step + 1, steps + 1):
             if str(study.report(proposal, value(proposal.config) + 1 / step, cost=0.1)) != "continue":
                 return
     else:
@@ -52,7 +52,9 @@ if sys.platform == "linux":
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 began = time.process_time()
 try:
-    steps = 5 if policy in ("bapi", "thaw") else None
+    # One step for thaw, so that nothing is left paused: a resumed study has to train such runs again, and may choose
+    # another one.
+    steps = {"bapi": 5, "thaw": 1}.get(policy)
     with ft.Study(space(), ft.Budget(cost=100), policy=policy, seed=3, storage=path, max_steps=steps) as study:
         asks(study, 8)
     with ft.Study.resume(path) as study:
