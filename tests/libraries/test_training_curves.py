@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from functools import partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ import torch
 import farthing as ft
 from farthing.surrogates.curves import network as own_network
 from farthing.surrogates.curves import tokens as own_tokens
-from training.curves import prior, tokens, train
+from training.curves import batches, prior, tokens, train
 from training.curves.fixture import WEIGHTS, answers, asked_steps, network, small_study
 from training.curves.prior import SLOTS, Draw, Studies, studies
 
@@ -80,6 +81,48 @@ class TestPrior:
         near = (end - end.gather(1, nearest)).abs().mean(1)
         far = (end[:, :, None] - end[:, None, :]).abs().mean((1, 2))
         assert (near / far.clamp(min=1e-9)).median() < 0.7
+
+    def test_what_is_drawn_from_shares_comes_as_often_as_they_say(self):
+        shares = (0.5, 0.1, 0.4)
+        found = torch.bincount(Draw(0, "cpu").one_of(shares, 10_000), minlength=3) / 10_000
+        assert torch.allclose(found, torch.tensor(shares), atol=0.03)
+
+    def test_ranks_are_those_of_sorting(self):
+        x = Draw(0, "cpu").uniform(3, 50)
+        assert torch.equal(prior.ranks(x), x.argsort(-1).argsort(-1))
+
+
+class TestBatches:
+    def test_each_has_a_share_of_every_draw_and_none_is_lost(self):
+        draws = [(torch.full((6, 4), float(i)), torch.arange(6.0) + 10.0 * i) for i in range(3)]
+        found = list(batches.mixed(draws))
+        assert [len(first) for first, _ in found] == [6, 6, 6]
+        assert all(sorted(first[:, 0].tolist()) == [0, 0, 1, 1, 2, 2] for first, _ in found)
+        assert sorted(torch.cat([second for _, second in found]).tolist()) == sorted(
+            torch.cat([second for _, second in draws]).tolist()
+        )
+
+    def test_the_same_seed_gives_the_same_batches(self, monkeypatch):
+        monkeypatch.setattr(batches, "MIXED", 2)
+
+        def first(seed: int) -> torch.Tensor:
+            torch.manual_seed(seed)
+            return next(batches.batches(256, "cpu", compiled=False))[0]
+
+        assert torch.equal(first(3), first(3))
+        assert first(3).shape[-1] == tokens.WIDTH
+
+    def test_two_compiled_programs_serve_all_sizes(self, monkeypatch):
+        """A size that needs another program would cost half a minute of a GPU; so would a break of a graph."""
+        compiled = []
+        monkeypatch.setattr(
+            torch, "compile", partial(torch.compile, backend=lambda graph, _: compiled.append(1) or graph)
+        )
+        drawing = batches.Drawing("cpu", compiled=True)
+        for B, C, T in ((6, 40, 12), (6, 40, 3), (4, 48, 64), (5, 48, 48)):
+            seen, *_ = drawing(B, C, T)
+            assert seen.shape == (B, C, tokens.WIDTH)
+        assert len(compiled) == 2
 
 
 class TestTheSameInTheLibrary:
@@ -176,7 +219,7 @@ class TestTraining:
         torch.manual_seed(0)
         draw, net = Draw(0, "cpu"), train.CurveNetwork(32, 1)
         with torch.no_grad():
-            parts = train.example(draw, studies(draw, 8, 40, 20))
+            parts = batches.example(draw, studies(draw, 8, 40, 20))
         optimiser = torch.optim.AdamW(net.parameters(), lr=3e-3)
         losses = []
         for _ in range(30):
@@ -190,8 +233,8 @@ class TestTraining:
     def test_times_that_are_asked_for_are_later_than_what_is_known(self):
         draw = Draw(0, "cpu")
         of = studies(draw, 8, 40, 20)
-        t = train.asked_times(draw, of)
-        assert t.shape == (8, 40, train.ASKED)
+        t = batches.asked_times(draw, of)
+        assert t.shape == (8, 40, batches.ASKED)
         assert torch.all(t * 20 >= of.length.clamp(min=1.0)[..., None] - 1e-4)
         assert torch.all(t <= 1.0)
         assert torch.all(t[..., 0] == 1.0)

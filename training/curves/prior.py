@@ -18,7 +18,10 @@ first and learn it from the study's own curves.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,28 +44,42 @@ class Studies:
 
 
 class Draw:
-    """Random numbers on one device, from one generator."""
+    """Random numbers on one device, from a generator of their own.
 
-    def __init__(self, seed: int, device: str) -> None:
+    Without a seed they come from PyTorch's, the only one that compiled code can draw from.
+    """
+
+    def __init__(self, seed: int | None, device: str) -> None:
         self.device = device
-        self.generator = torch.Generator(device=device)
-        self.generator.manual_seed(seed)
+        self.source: dict[str, Any] = {"device": device}
+        if seed is not None:
+            self.source["generator"] = torch.Generator(device=device).manual_seed(seed)
 
     def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
-        return low + (high - low) * torch.rand(*shape, device=self.device, generator=self.generator)
+        return low + (high - low) * torch.rand(*shape, **self.source)
 
     def log_uniform(self, *shape: int, low: float, high: float) -> Tensor:
         return torch.exp(self.uniform(*shape, low=math.log(low), high=math.log(high)))
 
     def normal(self, *shape: int) -> Tensor:
-        return torch.randn(*shape, device=self.device, generator=self.generator)
+        return torch.randn(*shape, **self.source)
 
     def happens(self, *shape: int, p: float) -> Tensor:
         return self.uniform(*shape) < p
 
     def integers(self, low: int, high: int, *shape: int) -> Tensor:
         """From low to high - 1."""
-        return torch.randint(low, high, shape, device=self.device, generator=self.generator)
+        return torch.randint(low, high, shape, **self.source)
+
+    def one_of(self, shares: Sequence[float], *shape: int) -> Tensor:
+        """Places in `shares`, each as often as it says."""
+        u = self.uniform(*shape)
+        return torch.stack([u >= below for below in accumulate(shares[:-1])]).sum(0)
+
+
+def ranks(x: Tensor) -> Tensor:
+    """How many entries of the last axis are smaller than each. Sorting takes minutes to compile."""
+    return (x[..., :, None] > x[..., None, :]).sum(-1)
 
 
 # -- hyperparameters ---------------------------------------------------------------------------------------------------
@@ -86,8 +103,7 @@ class Columns:
 
 def columns(draw: Draw, B: int) -> Columns:
     count = 1 + (draw.uniform(B, 1, 1) ** 1.3 * SLOTS).floor().clamp(max=SLOTS - 1)  # few are as usual as many
-    order = draw.uniform(B, 1, SLOTS).argsort(-1).argsort(-1)
-    used = order < count
+    used = ranks(draw.uniform(B, 1, SLOTS)) < count
     levels = torch.where(draw.happens(B, 1, SLOTS, p=0.3), draw.integers(2, 12, B, 1, SLOTS), 0)
     # Neighbouring columns become one choice: in a third of the studies, from one column up to five on.
     start, width = draw.integers(0, SLOTS, B, 1), draw.integers(3, 6, B, 1)
@@ -170,9 +186,7 @@ def curves(draw: Draw, u: Tensor, T: int) -> Tensor:
     B = len(u)
     t = torch.arange(1, T + 1, device=draw.device) / T  # (T,)
     each = u.unbind(-1)
-    law = torch.multinomial(
-        torch.tensor(list(LAWS.values()), device=draw.device), B, replacement=True, generator=draw.generator
-    )[:, None, None]
+    law = draw.one_of(tuple(LAWS.values()), B, 1, 1)
     skew = draw.log_uniform(B, 1, low=0.4, high=5.0)
     end = each[END] ** skew * draw.uniform(B, 1, low=0.2, high=1.0)
     start = end + (1.0 - end) * (1.0 - 0.4 * each[START] * draw.uniform(B, 1))
@@ -206,7 +220,7 @@ def _progress(draw: Draw, u: Tensor, s: Tensor, law: Tensor, T: int) -> Tensor:
     steep = 1.5 + 5.0 * each[SHAPE][..., None] * draw.uniform(B, 1, 1)
     half = 0.02 + each[RATE][..., None] * draw.uniform(B, 1, 1, low=0.1, high=1.3)
     hill = s**steep / (s**steep + half**steep + 1e-12)
-    log_s = torch.log1p(s * T) / math.log1p(T)
+    log_s = torch.log1p(s * T) / torch.log1p(torch.full_like(rate, T))
     middle = 0.1 + 0.8 * each[RATE][..., None]
     sharp = draw.log_uniform(B, 1, 1, low=4.0, high=30.0)
     log_hill = torch.sigmoid(sharp * (log_s - middle))
@@ -247,17 +261,19 @@ def _harm(draw: Draw, u: Tensor, t: Tensor, y: Tensor) -> Tensor:
     return harm + noise + spikes
 
 
+BOUND_STEPS = 16  # of a training, by which a study's bound is chosen
+
+
 def seen_values(draw: Draw, y: Tensor) -> Tensor:
     """Values (B, C, T) as a study would report them: another scale, bounds that many reach, and few digits."""
-    B = len(y)
+    B, _, T = y.shape
     k = draw.uniform(B, 1, 1, low=0.5, high=4.0)
     stretched = torch.expm1(k * y.clamp(max=3.0)) / torch.expm1(k)
     shrunk = torch.log(y.clamp(min=0.0) + draw.log_uniform(B, 1, 1, low=0.003, high=0.3))
     kind = draw.uniform(B, 1, 1)
     y = torch.where(kind < 0.3, stretched, torch.where(kind > 0.85, shrunk, y))
-    bound = (
-        y.flatten(1).quantile(0.02, dim=1) if y[0].numel() < 2**20 else y[:, :, ::8].flatten(1).quantile(0.02, dim=1)
-    )
+    some = y[:, :, ((torch.arange(BOUND_STEPS, device=draw.device) + 0.5) * T / BOUND_STEPS).long()].flatten(1)
+    bound = some.kthvalue(1 + some.shape[1] // 50, dim=1)[0]  # of all values it would take long
     y = torch.where(draw.happens(B, 1, 1, p=0.12), torch.maximum(y, bound[:, None, None]), y)
     digits = draw.log_uniform(B, 1, 1, low=15.0, high=3000.0)
     return torch.where(draw.happens(B, 1, 1, p=0.25), (y * digits).round() / digits, y)
@@ -273,13 +289,12 @@ def lengths(draw: Draw, y: Tensor) -> Tensor:
     halving, and some train everything to its end.
     """
     B, C, T = y.shape
-    most = math.log(C - 8)
-    few = torch.exp(draw.uniform(B, 1, high=most)).ceil()
+    u = draw.uniform(B, 1)
+    few = torch.full_like(u, C - 8).pow(u).ceil()
     count = torch.where(draw.happens(B, 1, p=0.5), few, draw.integers(1, C - 8, B, 1).float())
-    order = draw.uniform(B, C).argsort(-1).argsort(-1)
-    begun = order < count
-    early = y[:, :, : max(T // 10, 1)].amin(-1)
-    merit = torch.where(begun, early + 1e-6 * draw.normal(B, C), torch.inf).argsort(-1).argsort(-1) / count.clamp(min=1)
+    begun = ranks(draw.uniform(B, C)) < count
+    early = torch.where(torch.arange(T, device=draw.device) < max(T // 10, 1), y, torch.inf).amin(-1)
+    merit = ranks(torch.where(begun, early + 1e-6 * draw.normal(B, C), torch.inf)) / count.clamp(min=1)
     at_random = draw.uniform(B, C) ** draw.log_uniform(B, 1, low=0.5, high=5.0)
     at_random = torch.where(draw.happens(B, C, p=0.12), 1.0, at_random)
     least = draw.uniform(B, 1, low=0.01, high=0.2)
@@ -293,20 +308,34 @@ def lengths(draw: Draw, y: Tensor) -> Tensor:
     return torch.where(begun, steps, 0.0)
 
 
-def studies(draw: Draw, B: int, C: int, T: int) -> Studies:
-    """Studies with T steps. The first half of the configurations is spread out; in half of the studies the others are
-    near the best of those, as a search that has learned something would place them."""
+# -- studies -----------------------------------------------------------------------------------------------------------
+
+
+def configurations(draw: Draw, B: int, C: int) -> tuple[Tensor, Tensor]:
+    """Hyperparameters x and what they make of curves, latent. The first half of the configurations is spread out; in
+    half of the studies the others are near the best of those, as a search that has learned something would place them.
+    """
     of, functions = columns(draw, B), RandomFunctions(draw, B)
     half = C // 2
     raw = draw.uniform(B, half, SLOTS)
     latent = functions(draw, placed(draw, raw, of))
     good = latent[..., END] + 0.3 * draw.normal(B, half)
-    best = good.argsort(-1)[:, :4].gather(1, draw.integers(0, 4, B, C - half))  # (B, C - half) one of the four best
+    four = good.topk(4, largest=False)[1]  # (B, 4) the best
+    best = four.gather(1, draw.integers(0, 4, B, C - half))  # (B, C - half) one of them
     near = raw.gather(1, best[..., None].expand(-1, -1, SLOTS))
     moved = draw.happens(B, C - half, SLOTS, p=0.6) * draw.normal(B, C - half, SLOTS)
     near = (near + moved * draw.log_uniform(B, 1, 1, low=0.02, high=0.4)).clamp(0.0, 1.0)
     searched = draw.happens(B, 1, 1, p=0.5) & draw.happens(B, C - half, 1, p=0.7)
     raw = torch.cat([raw, torch.where(searched, near, draw.uniform(B, C - half, SLOTS))], 1)
     x = placed(draw, raw, of)
-    y = seen_values(draw, curves(draw, functions(draw, x), T))
+    return x, functions(draw, x)
+
+
+def trained(draw: Draw, x: Tensor, latent: Tensor, T: int) -> Studies:
+    """Studies with T steps, of these configurations."""
+    y = seen_values(draw, curves(draw, latent, T))
     return Studies(x, y, lengths(draw, y))
+
+
+def studies(draw: Draw, B: int, C: int, T: int) -> Studies:
+    return trained(draw, *configurations(draw, B, C), T)

@@ -49,14 +49,18 @@ def log_time(t: Tensor) -> Tensor:
     return torch.log(t + 1e-3) / math.log(1e3) * 2.0 + 1.0
 
 
+def log_steps(t: Tensor, T: int) -> Tensor:
+    """0 to 1 for a step to a thousand of them, at a share t of a training of T steps."""
+    return torch.log(t * T) / 7.0
+
+
 def tokens(of: Studies) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Tokens (B, C, WIDTH), running bests (B, C, T), best and spread (B, 1), u of the last known step (B, C)."""
     B, C, T = of.y.shape
     running, n, begun = of.y.cummin(-1)[0], of.length, of.length > 0
     last = running.gather(-1, (n - 1).clamp(min=0).long()[..., None])[..., 0]
     best, spread = scale_of(of.y[..., 0], last, begun)
-    shares = torch.tensor(SHARES, device=of.y.device)
-    ends = torch.ceil(shares * n[..., None] - 1e-4).clamp(min=1.0)  # (B, C, S)
+    ends = torch.stack([torch.ceil(share * n - 1e-4) for share in SHARES], -1).clamp(min=1.0)  # (B, C, S)
     before = torch.cat([torch.zeros_like(ends[..., :1]), ends[..., :-1]], -1)
     sums = torch.cat([torch.zeros_like(of.y[..., :1]), of.y.double().cumsum(-1).float()], -1)
     valid = (ends > before) & begun[..., None]
@@ -74,7 +78,7 @@ def tokens(of: Studies) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     share = n / T
     count = begun.sum(1, keepdim=True).float().expand(B, C)
     facts = torch.stack(
-        [begun.float(), share, log_time(share), torch.full_like(share, math.log(T) / 7.0), torch.log1p(count) / 6.0], -1
+        [begun.float(), share, log_time(share), log_steps(torch.ones_like(share), T), torch.log1p(count) / 6.0], -1
     )
     middles = torch.linspace(LOW, HIGH, BELLS, device=of.y.device)
     bells = torch.exp(-0.5 * ((u[..., None] - middles) / ((HIGH - LOW) / BELLS)) ** 2) * begun[..., None]
@@ -83,5 +87,5 @@ def tokens(of: Studies) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
 
 def time_features(t: Tensor, share: Tensor, T: int) -> Tensor:
     """Of a time t that is asked for, as a share of a training, at a token that has come as far as `share`."""
-    early, size = log_time(t), torch.full_like(t, math.log(T) / 7.0)
-    return torch.stack([t, early, t - share, early - log_time(share), torch.log(t * T) / 7.0, size], -1)
+    early, size = log_time(t), log_steps(torch.ones_like(t), T)
+    return torch.stack([t, early, t - share, early - log_time(share), log_steps(t, T), size], -1)

@@ -19,52 +19,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from training.curves.batches import Example, batches
 from training.curves.network import CurveNetwork, bucket, possible
-from training.curves.prior import Draw, Studies, studies
-from training.curves.tokens import BUCKETS, HIGH, LOW, squash, time_features, tokens
+from training.curves.tokens import BUCKETS, HIGH, LOW
 
-RATE, WARM_UP, DECAY = 1e-3, 1_000, 0.01
-ASKED = 4  # times per token
+WARM_UP, DECAY, BETAS = 1_000, 0.01, (0.9, 0.98)
 AVERAGE = 0.9995  # of the weights, per step
 PART = 14_000_000  # bytes of one file of a checkpoint
-# Steps of a training, how often, and studies and configurations of a draw: as many tokens each time.
-KINDS = ((3, 12, 0.1), (10, 60, 0.45), (40, 128, 0.3), (100, 400, 0.1), (300, 1_000, 0.05))
 
 
-def asked_times(draw: Draw, of: Studies) -> Tensor:
-    """Times (B, C, ASKED) as shares: the end, soon, and anywhere later than what is known."""
-    B, C, T = of.y.shape
-    known = of.length / T
-    left = (1.0 - known).clamp(min=0.0)
-    soon = known + left * draw.uniform(B, C) ** 3
-    later = (known + left * draw.uniform(B, C) for _ in range(ASKED - 2))
-    t = torch.stack([torch.ones_like(known), soon, *later], -1)
-    return torch.minimum(torch.ceil(t * T).clamp(min=1.0), torch.full_like(t, float(T))) / T
-
-
-def example(draw: Draw, of: Studies) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Tokens, which are begun, features of the times asked for, the answers u, and u now."""
-    T = of.y.shape[-1]
-    seen, running, best, spread, now = tokens(of)
-    t = asked_times(draw, of)
-    answers = running.gather(-1, (t * T).round().long() - 1)
-    u = squash((answers - best[..., None]) / spread[..., None])
-    share = (of.length / T)[..., None].expand_as(t)
-    return seen, of.length > 0, time_features(t, share, T), u, now
-
-
-def drawn(draw: Draw, total: int) -> Studies:
-    """One draw of about `total` tokens."""
-    kind = torch.multinomial(torch.tensor([k[2] for k in KINDS]), 1).item()
-    low, high, _ = KINDS[int(kind)]
-    T = int(torch.randint(low, high + 1, (1,)).item())
-    C = 320 if torch.rand(1).item() < 0.15 else 128
-    return studies(draw, max(total // C, 2), C, T)
-
-
-def loss_of(net: torch.nn.Module, parts: tuple[Tensor, ...], device: str) -> Tensor:
+def loss_of(net: torch.nn.Module, of: Example, device: str) -> Tensor:
     """Mean negative log density of u, in nats."""
-    seen, begun, time_, u, now = parts
+    seen, begun, time_, u, now = of
     with torch.autocast(device, dtype=torch.bfloat16):
         logits = net(seen, begun, time_)
     logits = logits.float().masked_fill(~possible(now)[:, :, None], -1e4)
@@ -105,6 +71,12 @@ def load(folder: Path, device: str) -> dict[str, Any] | None:
     return state
 
 
+def weights_in(path: Path, device: str) -> dict[str, Tensor]:
+    """What `export` wrote."""
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: torch.tensor(stored[name].astype(np.float32), device=device) for name in stored.files}
+
+
 def export(path: Path, weights: dict[str, Tensor], facts: dict[str, Any]) -> None:
     arrays = {name: value.detach().cpu().half().numpy() for name, value in weights.items()}
     np.savez(path, **arrays)
@@ -120,8 +92,10 @@ def train(options: argparse.Namespace) -> None:
     torch.set_float32_matmul_precision("high")
     net = CurveNetwork(options.size, options.blocks, options.heads).to(device)
     optimiser = torch.optim.AdamW(
-        net.parameters(), lr=RATE, weight_decay=DECAY, betas=(0.9, 0.98), fused=device == "cuda"
+        net.parameters(), lr=options.rate, weight_decay=DECAY, betas=BETAS, fused=device == "cuda"
     )
+    if options.begin is not None:
+        net.load_state_dict(weights_in(options.begin, device))
     average = {name: value.detach().clone() for name, value in net.state_dict().items()}
     step, losses, seconds = 0, [], 0.0
     kept = load(options.folder, device)
@@ -129,26 +103,25 @@ def train(options: argparse.Namespace) -> None:
         net.load_state_dict(kept["net"])
         optimiser.load_state_dict(kept["optimiser"])
         average, step, losses, seconds = kept["average"], kept["step"], kept["losses"], kept["seconds"]
-    draw = Draw(options.seed + 7919 * step, device)
-    torch.manual_seed(options.seed + step)
-    compiled = torch.compile(net, dynamic=False) if options.compile else net
+    torch.manual_seed(options.seed + 7919 * step)
+    torch._dynamo.config.suppress_errors = True  # what cannot be compiled is run as it is
+    loss_now = torch.compile(loss_of, dynamic=False) if options.compile else loss_of
+    weights = net.state_dict()
+    current = [weights[name] for name in average]
+    source = batches(options.tokens, device, options.compile)
     recent: list[Tensor] = []
     while (taken := time.time() - began) < 60.0 * options.minutes and seconds + taken < 60.0 * options.total:
         shown = 0.5 * (1.0 + math.cos(math.pi * (seconds + taken) / (60.0 * options.total)))
         for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1.0, (step + 1) / WARM_UP) * (shown + 1e-3)
-        with torch.no_grad():
-            parts = example(draw, drawn(draw, options.tokens))
-        loss = loss_of(compiled, parts, device)
+            group["lr"] = options.rate * min(1.0, (step + 1) / WARM_UP) * (shown + 1e-3)
+        loss = loss_now(net, next(source), device)
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimiser.step()
         step += 1
-        with torch.no_grad():
-            rate = min(AVERAGE, 1.0 - 1.0 / (0.1 * step + 1.0))
-            current = net.state_dict()
-            torch._foreach_lerp_(list(average.values()), [current[name] for name in average], 1.0 - rate)
+        first = 1.0 - AVERAGE if options.begin is not None else 1.0 / (0.1 * step + 1.0)
+        torch._foreach_lerp_(list(average.values()), current, max(1.0 - AVERAGE, first))
         recent.append(loss.detach())
         if step % options.every == 0:
             mean = float(torch.stack(recent).mean())
@@ -161,7 +134,7 @@ def train(options: argparse.Namespace) -> None:
     state = {"net": net.state_dict(), "optimiser": optimiser.state_dict(), "average": average, "step": step}
     save(options.folder, {**state, "losses": losses, "seconds": seconds})
     facts = {
-        **net.settings, "steps": step, "tokens": options.tokens, "seed": options.seed,
+        **net.settings, "steps": step, "tokens": options.tokens, "rate": options.rate, "seed": options.seed,
         "loss": losses, "seconds": round(seconds), "torch": torch.__version__, "numpy": np.__version__,
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
     }  # fmt: skip
@@ -172,7 +145,9 @@ def parsed() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--minutes", type=float, default=8.0)
     options.add_argument("--total", type=float, default=24.0, help="minutes of all calls")
-    options.add_argument("--tokens", type=int, default=65_536)
+    options.add_argument("--tokens", type=int, default=131_072, help="of a batch")
+    options.add_argument("--rate", type=float, default=1e-3, help="of learning, at its highest")
+    options.add_argument("--begin", type=Path, help="weights (.npz) to begin with instead of random ones")
     options.add_argument("--folder", type=Path, default=Path("checkpoints"))
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--every", type=int, default=500)

@@ -36,7 +36,7 @@ from farthing.surrogates.curves.tokens import BUCKETS, HIGH, LOW, SHARP, Scale
 Floats = NDArray[np.float32]
 
 FILE = "network.npz"
-CHECKSUM = "66a26789afb22277530892e519c5e03eee7a4ff8b7d5b59b55d2dee283a79ef5"  # SHA-256 of the file
+CHECKSUM = "65e612a1a4ccaab63442a938c2b3fa89363b931e65fbb7efc50956f9d87525c1"  # SHA-256 of the file
 EDGES = np.linspace(LOW, HIGH, BUCKETS + 1)  # of u
 HEADS = 8
 FINE = 16  # parts of a bucket, over which an improvement is averaged
@@ -156,24 +156,29 @@ class CurveOutlook:
         p = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
-    def improvement(self, p: Array) -> Array:
-        """Expected improvement (...) over the best of the study, in the units of the values."""
-        return self.scale.spread * (p @ GAIN)
-
     def quantile(self, p: Array, level: float) -> Array:
-        """Quantiles (...) of values with probabilities p (..., BUCKETS), linear within a bucket."""
-        above = np.cumsum(p, axis=-1)
-        i = np.minimum((above < level).sum(axis=-1), BUCKETS - 1)[..., None]
-        mass = np.take_along_axis(p, i, axis=-1)[..., 0]
-        below = np.take_along_axis(above, i, axis=-1)[..., 0] - mass
-        inside = np.clip((level - below) / np.maximum(mass, 1e-12), 0.0, 1.0)
-        u = EDGES[0] + (i[..., 0] + inside) * (EDGES[1] - EDGES[0])
-        return self.scale.best + self.scale.spread * unsquashed(u)
+        """Quantiles (...) of values with probabilities p (..., BUCKETS)."""
+        return self.scale.best + self.scale.spread * unsquashed(quantile(p, level))
+
+
+def quantile(p: Array, level: float) -> Array:
+    """Quantiles (...) of u with probabilities p (..., BUCKETS), linear within a bucket."""
+    above = np.cumsum(p, axis=-1)
+    i = np.minimum((above < level).sum(axis=-1), BUCKETS - 1)[..., None]
+    mass = np.take_along_axis(p, i, axis=-1)[..., 0]
+    below = np.take_along_axis(above, i, axis=-1)[..., 0] - mass
+    inside = np.clip((level - below) / np.maximum(mass, 1e-12), 0.0, 1.0)
+    return np.asarray(EDGES[0] + (i[..., 0] + inside) * (EDGES[1] - EDGES[0]))
 
 
 def unsquashed(u: Array) -> Array:
     """z (...) of u (...)."""
     return np.asarray(np.sinh(u * math.asinh(SHARP)) / SHARP)
+
+
+def expected_gain(p: Array) -> Array:
+    """Expected improvement (...) over the best of the study, in spreads, for probabilities p (..., BUCKETS)."""
+    return np.asarray(p @ GAIN)
 
 
 def _mean_gain() -> Array:
