@@ -1,12 +1,15 @@
-"""The default policy: `bapi` or `carbo` where cost is limited, `ei` where only evaluations are."""
+"""The default policy: `thaw` or `carbo` where cost is limited, `ei` where only evaluations are."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
 
 import farthing as ft
+from farthing.policies.auto import for_steps
+from farthing.surrogates.curves import network
 
 SPACE = ft.Space(
     x=ft.Real(0, 1), size=ft.Integer(1, 100, log=True), kind=ft.Choice(["a", "b"]), z=ft.Real(0, 1, when={"kind": "b"})
@@ -105,9 +108,41 @@ def learner(config: dict[str, Any]) -> Any:
 def test_learners_that_train_step_by_step_are_planned(max_steps):
     study = ft.tune(learner, SPACE, ft.Budget(cost=60), seed=0, max_steps=max_steps, progress=False)
     first = 0 if max_steps else 1
-    assert all(trial.reason.startswith("bapi: ") for trial in study.trials[first:])
+    assert all(trial.reason.startswith("thaw: ") for trial in study.trials[first:])
     assert study.count(ft.Status.PAUSED) > 0
     assert max_steps or len(study.trials[0].curve) == 10
+
+
+@pytest.fixture
+def network_file(tmp_path, monkeypatch):
+    """A file that is taken for the network's, and does not exist yet."""
+    path = tmp_path / "network.npz"
+    monkeypatch.setattr(network, "_here", lambda: tmp_path)
+    for kept in (network.weights, for_steps):
+        kept.cache_clear()
+    yield path
+    for kept in (network.weights, for_steps):
+        kept.cache_clear()
+
+
+@pytest.mark.parametrize("content", [None, b"not a network"], ids=["missing", "damaged"])
+def test_without_the_network_another_policy_takes_over_and_that_is_said_once(network_file, content):
+    if content is not None:
+        network_file.write_bytes(content)
+    study = ft.Study(SPACE, ft.Budget(cost=1e3), seed=0, max_steps=10)
+    with pytest.warns(RuntimeWarning, match=r"network.*policy auto takes bapi instead of thaw") as said:
+        reasons = [one_run(study) for _ in range(8)]
+    assert len(said) == 1
+    assert all(reason.startswith("bapi: ") for reason in reasons)
+
+
+def one_run(study: ft.Study) -> str:
+    """Asks, trains until told otherwise, and says why it was this run."""
+    proposal = study.ask()
+    for point in islice(learner(proposal.config), proposal.start_step, None):
+        if study.report(proposal, **point) is not ft.Decision.CONTINUE:
+            break
+    return proposal.reason
 
 
 def test_where_evaluations_are_counted_learners_are_trained_completely():

@@ -58,7 +58,7 @@ def makes_sense(field: Field[Any], what: str) -> bool:
         case "None":
             return "None" in kind
         case "True":
-            return kind == "bool"
+            return kind.startswith("bool")
         case "one":
             return kind.startswith(("int", "float"))
         case "huge":

@@ -1,38 +1,46 @@
 """Policy `auto`: picks the policy that suits the objective and the budget.
 
-Where cost is limited: for learners that train step by step, the better of `bapi` and `bopt` on `make bench-bapi`; else
-the best of the cost-aware policies on `make bench-blackbox`. Where only evaluations are counted, all cost the same, and
-expected improvement alone decides.
+Where cost is limited: for learners that train step by step, the best of `thaw`, `bapi` and `bopt` on the half of the
+recorded curves that defaults are chosen on (`make bench-curves`); else the best of the cost-aware policies on
+`make bench-blackbox`. Where only evaluations are counted, all cost the same, and expected improvement alone decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 
 from farthing.budget import Ledger
 from farthing.checks import refuse, whole_number
+from farthing.errors import NetworkUnavailable
 from farthing.history import History, TrackedTrial
+from farthing.plain import warn
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
 from farthing.policies.protocol import settle_option
+from farthing.policies.thaw import Thaw
 from farthing.space import Space
+from farthing.surrogates.curves.network import weights
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
-EDITION = 2  # counts the changes of what `auto` does; a study file holds the one it was begun with
+EDITION = 3  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
     2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, the "
     "noise of curves may be smaller, of equally expensive configurations the initial design takes those far from each "
-    "other, and with cost_features a process on the counts joins the average of cost models"
+    "other, and with cost_features a process on the counts joins the average of cost models",
+    3: "for learners that train step by step it stands for thaw instead of bapi",
 }
 
 
 @dataclass(frozen=True)
 class Auto:
-    """For a budget of cost: `bapi` if training goes step by step, else `carbo`. For a number of evaluations: `ei`.
+    """For a budget of cost: `thaw` if training goes step by step, else `carbo`. For a number of evaluations: `ei`.
+
+    Where the file of the network that `thaw` asks is missing or damaged, `bapi` takes its place, with a warning.
 
     `edition` is no option: it tells a file of an earlier version, whose study goes on as `auto` is now. A new study is
     always of the present one.
@@ -48,14 +56,14 @@ class Auto:
         if self.edition > EDITION:
             refuse("auto: edition", f"a whole number from 1 to {EDITION}", self.edition)
 
-    def chosen(self, history: History, ledger: Ledger) -> BAPI | CArBO | EI:
+    def chosen(self, history: History, ledger: Ledger) -> Thaw | BAPI | CArBO | EI:
         """The policy that proposes."""
         if ledger.unit not in ledger.budget.limits:
             return EI()
-        return BAPI() if trains_in_steps(history) else CArBO()
+        return for_steps() if trains_in_steps(history) else CArBO()
 
     def rows(self, history: History) -> int:
-        return BAPI().rows(history) if trains_in_steps(history) else len(history.trials)
+        return for_steps().rows(history) if trains_in_steps(history) else len(history.trials)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
@@ -70,6 +78,17 @@ class Auto:
         """As decided by the policy that proposes."""
         policy = self.chosen(history, ledger)
         return policy.decide(space, history, ledger, trial, rng) if isinstance(policy, BAPI) else Decision.CONTINUE
+
+
+@cache
+def for_steps() -> Thaw | BAPI:
+    """The policy for learners that train step by step; what is wrong with the network is said once."""
+    try:
+        weights()
+    except NetworkUnavailable as error:
+        warn(f"{error}; policy auto takes bapi instead of thaw for learners that train step by step")
+        return BAPI()
+    return Thaw()
 
 
 def trains_in_steps(history: History) -> bool:

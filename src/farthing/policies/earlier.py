@@ -47,6 +47,7 @@ COSTS_CHANGED = "; the process of costs has noise on total costs, so that a shor
 # what they are now.
 MEANT: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     "auto": tuple({"edition": edition} for edition in range(1, EDITION)),
+    "thaw": ({"initial": 3, "period": 0.1, "alpha": 0.5},),
 }
 
 

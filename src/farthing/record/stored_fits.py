@@ -17,7 +17,7 @@ OUR_POLICIES = frozenset(
 LARGEST_LOG = 50.0  # of a scale or a noise: searches end at 20, and exp() of it is far from what a float can hold
 LARGEST = 1e150  # of any other number: its square is finite
 PROCESSES = ("gp", "gp-lv", "gp-selected", "gp-flops")  # of a choice between cost models
-TIME_PARAMETERS = 3  # of a kernel over time
+TIME_PARAMETERS = {"decay": 3, "rbf": 3, "rbf-plain": 1}  # of each kernel over time
 LARGEST_LOG_OF_TIME = 10.0  # searches end within it, and time is divided by its exp()
 
 
@@ -66,8 +66,23 @@ def _process(name: str, given: Any, parameters: int) -> None:
 def _curves(name: str, given: Any, parameters: int) -> None:
     """A process over configurations and time."""
     _process(name, given, parameters)
-    stored.text(name, given["kernel"])
-    _logs(name, given["time"], TIME_PARAMETERS, LARGEST_LOG_OF_TIME)
+    _time_kernel(name, given["kernel"])
+    _logs(name, given["time"], TIME_PARAMETERS[given["kernel"]], LARGEST_LOG_OF_TIME)
+
+
+def _time_kernel(name: str, given: Any) -> None:
+    stored.text(name, given)
+    if given not in TIME_PARAMETERS:
+        raise ValueError(f"{name} has the kernel {given!r:.100}")
+
+
+def _curve_choice(name: str, given: Any, parameters: int) -> None:
+    """A kernel over time that was chosen."""
+    stored.mapping(name, given)
+    _time_kernel(name, given["kernel"])
+    stored.whole(name, given["at"])
+    if not isinstance(given["falling"], bool):
+        raise ValueError(f"{name} falls: {given['falling']!r:.100}")
 
 
 def _levels(name: str, given: Any, parameters: int) -> None:
@@ -123,4 +138,5 @@ def _selected(name: str, process: str, given: Any, parameters: int) -> int:
 
 _FORMS: Mapping[str, Callable[[str, Any, int], None]] = {
     "value": _process, "success": _process, "cost": _choice, "step_cost": _choice, "bapi": _curves, "bopt": _levels,
+    "curve_choice": _curve_choice,
 }  # fmt: skip

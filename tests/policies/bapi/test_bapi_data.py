@@ -58,7 +58,7 @@ def test_a_model_that_counts_gives_way_where_only_the_cost_of_a_whole_training_i
     ("length", "steps"), [(1, [1]), (2, [1, 2]), (3, [1, 3]), (10, [2, 5, 10]), (52, [13, 26, 52])]
 )
 def test_halves_of_a_curve(length, steps):
-    assert chosen_steps(length, 52, BAPI(points="halves"), None).tolist() == steps
+    assert chosen_steps(length, 52, "halves", "decay", None).tolist() == steps
 
 
 @pytest.mark.parametrize("points", ["variance", "posterior"])
@@ -69,7 +69,7 @@ def test_points_of_long_curves_take_little_memory(points):
     if points == "posterior":
         found = by_posterior_variance(np.full((2, 2), 0.5), [3000, 3000], 3000, known, np.arange(2), 3)[1]
     else:
-        found = chosen_steps(3000, 3000, BAPI(points=points), known)
+        found = chosen_steps(3000, 3000, points, "decay", known)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found[-1] == 3000

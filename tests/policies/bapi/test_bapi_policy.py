@@ -257,11 +257,11 @@ class TestEarlyTermination:
 class TestData:
     @pytest.mark.parametrize("length", [1, 2, 3, 10, 30])
     def test_at_most_three_points_of_a_curve_and_always_its_last(self, length):
-        steps = chosen_steps(length, 30, BAPI(), None)
+        steps = chosen_steps(length, 30, "variance", "decay", None)
         assert len(steps) == min(3, length)
         assert steps[-1] == length
         assert np.all(np.diff(steps) > 0)
-        assert chosen_steps(length, 30, BAPI(points="last"), None).tolist() == [length]
+        assert chosen_steps(length, 30, "last", "decay", None).tolist() == [length]
 
     def test_the_points_are_those_of_largest_variance(self):
         """Against brute force: given the last, no other second point leaves more variance."""
@@ -270,7 +270,7 @@ class TestData:
         phi = np.array(time_kernels.PRIOR_MEAN["decay"])
         K = time_kernels.covariance("decay", phi, t, value, t, value)
         left = [K[i, i] - K[i, -1] ** 2 / K[-1, -1] for i in range(29)]
-        assert int(np.argmax(left)) + 1 in chosen_steps(30, 30, BAPI(), None)
+        assert int(np.argmax(left)) + 1 in chosen_steps(30, 30, "variance", "decay", None)
 
     def test_curves_enter_as_their_running_best(self):
         study = ft.Study(SPACE, ft.Budget(cost=1e6), policy=BAPI(initial=2), seed=0, max_steps=4)
@@ -343,6 +343,8 @@ def test_it_finds_better_than_complete_trainings_alone(seeds):
         {"points": "last"},
         {"monotone": False},
         {"kernel": "rbf"},
+        {"kernel": "auto"},
+        {"monotone": "auto"},
         {"kernel": "rbf-plain"},
         {"points": "posterior"},
         {"points": "halves"},

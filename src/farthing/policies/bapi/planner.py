@@ -111,7 +111,7 @@ class Planner:
         while horizon:
             best = max(horizon, key=lambda planned: planned.log_gain)
             trial = best.run.trials[0]
-            reason = f"largest improvement per cost of {len(horizon)} planned runs, to step {best.stop}"
+            reason = f"largest improvement per cost of {len(horizon)} planned runs, to step {best.stop}{self._by}"
             if trial is not None:
                 return Proposal(
                     trial.number, trial.config, best.cost, reason, self.fits, trial.kept_step, best.stop
@@ -123,8 +123,15 @@ class Planner:
         return None
 
     @property
+    def _by(self) -> str:
+        """Which kernel was chosen, in words; nothing if none was."""
+        return f", by the {self.curves.choice.kernel} kernel" if self.curves.choice.at else ""
+
+    @property
     def fits(self) -> dict[str, Any]:
-        return {"bapi": self.curves.model.hyperparameters.as_json(), **self.costs.fits}
+        choice = self.curves.choice
+        chosen = {"curve_choice": choice.as_json()} if choice.at else {}
+        return {"bapi": self.curves.model.hyperparameters.as_json(), **chosen, **self.costs.fits}
 
     # -- the horizon -------------------------------------------------------------------------------------------------
 

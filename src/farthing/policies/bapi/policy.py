@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from farthing.budget import Ledger
-from farthing.checks import finite, number, one_of, refuse, switch, whole_number
+from farthing.checks import finite, number, one_of, refuse, whole_number
 from farthing.history import History, TrackedTrial, Way
 from farthing.policies.bapi.curves import POINTS, CurvePoints, Tolerance, TrainingCurves
 from farthing.policies.bapi.planner import Planner
@@ -41,13 +41,13 @@ from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCostModel
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
-from farthing.surrogates.curves.time_kernels import TimeKernel
+from farthing.surrogates.curves.choice import Auto, KernelOption
 from farthing.trial import ContinueTo, Decision, Proposal
 
 InitialTraining: TypeAlias = Literal["period", "complete"]
 
 WORDS = {
-    "points": CurvePoints, "kernel": TimeKernel, "values": ModelledValues, "initial_training": InitialTraining,
+    "points": CurvePoints, "kernel": KernelOption, "values": ModelledValues, "initial_training": InitialTraining,
     "cost": StepCostModel, "cost_model": CostModelName, "end": EndOfBudget,
 }  # fmt: skip
 OVERRUN = 1.25  # default of overrun: beyond the usual error of predicted costs
@@ -61,8 +61,8 @@ class BAPI(Published):
     points    of each curve that enter the data: up to three, those of largest variance given the others of the same
               curve ("variance") or of all curves ("posterior"); the end, half and quarter ("halves"); or the "last"
     kernel    over time: "decay" for curves that fall fast and then slowly, "rbf" for those that may stay flat first,
-              "rbf-plain" as the paper prints it
-    monotone  whether the model knows that curves only fall
+              "rbf-plain" as the paper prints it; "auto": "decay" or "rbf", whichever predicts the curves better
+    monotone  whether the model knows that curves only fall; "auto": if their ends are predicted no worse so
     values    as they are modelled: "warped" by a monotone transform, or "plain", in which EI has the units of the value
     eps       gain below which more training is not worth it, in the units of the value; None: 5 % of the way from
               the median of the values seen to the best; "least": the least that a complete curve still gained from
@@ -90,8 +90,8 @@ class BAPI(Published):
     }
     horizon: int = 4
     points: CurvePoints = "variance"
-    kernel: TimeKernel = "decay"
-    monotone: bool = True
+    kernel: KernelOption = "decay"
+    monotone: bool | Auto = True
     values: ModelledValues = "warped"
     eps: float | Literal["least"] | None = None
     tau: float = 2.0
@@ -108,7 +108,7 @@ class BAPI(Published):
             settle_option(self, option, one_of, accepted=get_args(accepted))
         for option in ("horizon", "initial"):
             settle_option(self, option, whole_number, least=1)
-        settle_option(self, "monotone", switch)
+        settle_option(self, "monotone", _switch_or_auto)
         settle_option(self, "eps", _tolerance)
         settle_option(self, "tau", number, above=1.0)
         settle_option(self, "period", number, above=0.0, most=1.0)
@@ -135,7 +135,7 @@ class BAPI(Published):
             return Decision.PAUSE
         if trial.kept_step % self.steps_of_period(history.max_steps) and trial.kept_step != trial.until_step:
             return Decision.CONTINUE
-        curves = TrainingCurves.of(self, space, history, rng)
+        curves = TrainingCurves.of(self, space, history, rng, chooses=False)
         return Decision.CONTINUE if curves is None else self._looked_at(curves, space, ledger, trial)
 
     def _looked_at(
@@ -198,3 +198,10 @@ def _tolerance(name: str, given: Any) -> Tolerance:
         return "least"
     found = finite(given)
     return found if found is not None and found > 0.0 else refuse(name, "a number above 0, 'least', or None", given)
+
+
+def _switch_or_auto(name: str, given: Any) -> bool | Auto:
+    """True, False or "auto"."""
+    if isinstance(given, str) and given == "auto":
+        return "auto"
+    return bool(given) if isinstance(given, bool | np.bool_) else refuse(name, "True, False or 'auto'", given)

@@ -2,17 +2,21 @@
 
 The network (`surrogates/curves/network.py`) looks at all curves of a study and predicts the best value of any training
 at any later step, with nothing to fit. Each ask compares new configurations and paused trainings, each at several
-horizons, and takes the pair of largest
+horizons, and takes the pair of largest utility, by the first of these rules twice, then by the second once
 
-    log EI - alpha log(cost)
+    log EI - alpha (1 - share of the budget used) log cost
+    - the value that is reached or beaten with a chance of 20 %
 
-EI the expected improvement over the best value so far when that horizon is reached, cost what it takes to get there.
-The run is trained for at most a tenth of a training, then all are compared again: a run that disappoints stays paused,
-and is resumed if the others disappoint more.
+EI the expected improvement over the best of the study when that horizon is reached, cost what it takes to get there.
+The first finds what pays soon: at the beginning what is cheap, at the end what is best. The second does not look at
+cost or at the best so far, and trains on what may become the best of all, where learning begins late or what is cheap
+is never good. The run is trained for a small part of a training, then all are compared again: a run that disappoints
+stays paused, and is resumed if the others disappoint more.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +31,7 @@ from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import LEAST_COST
+from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import success_model
 from farthing.policies.protocol import settle_option
 from farthing.policies.run_candidates import RunCandidates, chosen_in_turn, new_points
@@ -36,19 +41,21 @@ from farthing.policies.thaw.runs import (
     MOST_CURVES,
     Expected,
     KnownCurves,
-    improvement,
     known_steps,
+    outcomes,
     paused_of,
     stops_of,
 )
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
-from farthing.surrogates.curves.network import CHECKSUM, require_file, weights
+from farthing.surrogates.curves.network import CHECKSUM, expected_gain, quantile, require_file, weights
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal
 
 POOL = 96  # new configurations from all of the space
 ANCHORS = 3  # trainings whose surroundings are searched
+CHANCE = 0.2  # of reaching the value that runs are compared by, in one of three asks
+THINKING = 4.0  # times the time of an ask that a run is trained for, where a budget of seconds pays for both
 DIGITS = 16  # of a checksum, which a study stores
 
 DESIGN = "initial design"
@@ -60,8 +67,10 @@ class Thaw:
     """Freeze and thaw by a network trained in advance.
 
     initial     configurations of the design, each trained for one `period`
-    period      share of a complete training after which all runs are compared again
-    alpha       exponent of cost: with 0 only improvement counts, with 1 improvement per cost
+    period      share of a complete training after which all runs are compared again; more where thinking would take
+                a large part of the budget
+    alpha       exponent of cost at the beginning of the budget, which falls to 0 at its end: with 0 only improvement
+                counts, with 1 improvement per cost (in two of three asks)
     cost_model  of the cost of a step: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
 
     `network` is no option: it tells a study of another network, which goes on with the one of this version.
@@ -69,9 +78,9 @@ class Thaw:
 
     name: ClassVar[str] = "thaw"
     needs_steps: ClassVar[bool] = True  # there is no `decide`: runs are paused where they were planned to stop
-    initial: int = 3
-    period: float = 0.1
-    alpha: float = 0.5  # on 10 tasks of LCBench better than 1, and than cooling from 1 to 0
+    initial: int = 6
+    period: float = 0.05
+    alpha: float = 1.0
     cost_model: CostModelName = "auto"
     network: str = field(default=CHECKSUM[:DIGITS], repr=False)
 
@@ -174,15 +183,37 @@ class _Chooser:
     def _proposal(self, found: RunCandidates, i: int, horizon: int, number: int) -> Proposal | None:
         """The run i of the candidates, to its horizon or one period beyond what is known; None if it is taken."""
         step = int(found.step[i])
-        stop = min(horizon, int(known_steps(found)[i]) + self.policy.steps_of_period(self._T))
+        stop = min(horizon, int(known_steps(found)[i]) + self._period(float(found.log_cost[i])))
         cost = float(np.exp(found.log_cost[i])) * (stop - step)
         trial = found.trials[i]
         config = self.fresh.claim(found.U[i : i + 1]) if trial is None else trial.config
         if config is None:
             return None
         what = "a new configuration" if trial is None else f"resumed at step {step}"
-        reason = f"{what}: largest expected improvement per cost^{self.policy.alpha:.2g}, by step {horizon}"
+        reason = f"{what}: {self._merit} by step {horizon}"
         return Proposal(number if trial is None else trial.number, config, cost, reason, self.costs.fits, step, stop)
+
+    @property
+    def _merit(self) -> str:
+        """By what this choice is made, in words."""
+        if self._is_hopeful:
+            return f"the lowest value that has a chance of {CHANCE:.0%},"
+        return f"largest expected improvement per cost^{self._alpha:.2g},"
+
+    @property
+    def _is_hopeful(self) -> bool:
+        """Whether it is the turn of what may become the best of all."""
+        return (self.history.asks + len(self.planned)) % 3 == 2
+
+    @property
+    def _alpha(self) -> float:
+        return self.policy.alpha * cooled(self.ledger, 0.0)
+
+    def _period(self, log_cost: float) -> int:
+        """Steps until all runs are compared again: training should cost THINKING times the asks, where those cost."""
+        per_ask = self.ledger.account("optimiser") / max(self.history.asks, 1)
+        enough = math.ceil(min(THINKING * per_ask / math.exp(log_cost), self._T)) if per_ask > 0.0 else 1
+        return max(self.policy.steps_of_period(self._T), enough)
 
     def _candidates(self) -> RunCandidates:
         taken = {run.number for run in self.planned}
@@ -191,15 +222,19 @@ class _Chooser:
         return RunCandidates.of(self.space, self.costs, self.start, U, paused)
 
     def _utility(self, found: RunCandidates, stops: Array) -> Array:
-        """log EI - alpha log cost (c, q), -inf where not one new step can be paid for."""
+        """What the rule of this turn says of candidates at their horizons (c, q), -inf where not one new step can be
+        paid for."""
         keep_to_deadline()
         if not len(found.U):
             return np.full((1, 1), -np.inf)
-        ahead = stops - found.step[:, None]
-        with np.errstate(divide="ignore", over="ignore"):
-            log_ei = np.log(improvement(found, self.known, stops))
-            cost = np.exp(found.log_cost)[:, None] * ahead + found.start[:, None]
-        gain = log_ei - self.policy.alpha * np.log(np.maximum(cost, LEAST_COST))
+        p = outcomes(found, self.known, stops)
+        utility = -quantile(p, CHANCE) if self._is_hopeful else self._log_ei_per_cost(found, stops, p)
         if self.success is not None:
-            gain = gain + self.success.log_success(found.X)[:, None]
-        return np.where((stops > known_steps(found)[:, None]) & np.isfinite(gain), gain, -np.inf)
+            utility = utility + self.success.log_success(found.X)[:, None]
+        return np.where((stops > known_steps(found)[:, None]) & np.isfinite(utility), utility, -np.inf)
+
+    def _log_ei_per_cost(self, found: RunCandidates, stops: Array, p: Array) -> Array:
+        with np.errstate(divide="ignore", over="ignore"):
+            log_ei = np.log(expected_gain(p))
+            cost = np.exp(found.log_cost)[:, None] * (stops - found.step[:, None]) + found.start[:, None]
+        return np.asarray(log_ei - self._alpha * np.log(np.maximum(cost, LEAST_COST)))

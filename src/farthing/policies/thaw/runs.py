@@ -104,15 +104,14 @@ def known_steps(found: RunCandidates) -> Array:
     return np.array([0.0 if trial is None else float(len(trial.curve)) for trial in found.trials])
 
 
-def improvement(found: RunCandidates, known: KnownCurves, stops: Array) -> Array:
-    """Expected improvement (c, q) over the best of the study when new candidates, and then paused ones, have come to
-    these steps."""
+def outcomes(found: RunCandidates, known: KnownCurves, stops: Array) -> Array:
+    """Probabilities (c, q, buckets) of what new candidates, and then paused ones, will have reached at these steps."""
     paused = [trial for trial in found.trials if trial is not None]
     new, asked = len(found.U) - len(paused), np.maximum(stops, 1.0)
     rows = np.array([known.row_of[trial.number] for trial in paused], dtype=np.intp)
     parts = [known.outlook.new(found.X[:new], asked[:new])] if new else []
     parts += [known.outlook.begun(rows, asked[new:])] if paused else []
-    return known.outlook.improvement(np.concatenate(parts))
+    return np.concatenate(parts)
 
 
 def paused_of(history: History, known: KnownCurves) -> list[TrackedTrial]:
