@@ -5,14 +5,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
-EXPERIMENTS := latency quality asks blackbox batches failures bapi finishing bopt-synthetic bopt-curves bopt-toy levels \
-	extrapolation cost-models cost-transfer sklearn runner start throughput attack papers
+EXPERIMENTS := latency quality asks blackbox batches failures curves bapi finishing bopt-synthetic bopt-curves bopt-toy \
+	levels extrapolation cost-models cost-transfer sklearn runner start throughput attack papers
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
 endef
 
-.PHONY: help demo test test-libraries check format house train-curves clean $(addprefix bench-,$(EXPERIMENTS))
+.PHONY: help demo test test-libraries check format house train-curves record-curves clean $(addprefix bench-,$(EXPERIMENTS))
 
 help:
 	@echo "make demo     tune a scikit-learn model under a 30-second budget"
@@ -23,12 +23,13 @@ help:
 	@echo "make house    sizes of files and functions, import cycles, and how far one ask and tell walks"
 	@echo "make train-curves   train the network of training curves (training/README.md); needs a GPU, and a Python with"
 	@echo "                    PyTorch: PYTHON=/path/to/python; MINUTES=8 TOTAL=24: of this call, and of all calls"
+	@echo "make record-curves KIND=cnn   record training curves for bench-curves: sgd, mlp, boosting, folds, cnn, sequence, control"
 	@echo "make clean    remove the environments"
 	@echo
 	@echo "Experiments. Each writes a page of docs/; with QUICK=1 it takes minutes and only prints."
 	@echo "Speed of suggestions"
 	@echo "  make bench-latency         time per suggestion, compared with Optuna's GPSampler and BoTorch"
-	@echo "  make bench-asks            time per suggestion of each policy, one at a time and in batches"
+	@echo "  make bench-asks            time per suggestion of each policy, alone, in batches, and with training curves"
 	@echo "Quality of suggestions"
 	@echo "  make bench-quality         regret after 60 evaluations, compared with GPSampler"
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
@@ -36,13 +37,15 @@ help:
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
 	@echo "  make bench-papers          our defaults compared with the papers' forms (LCBENCH=FOLDER adds networks; WORKERS=N)"
 	@echo "Learners that train step by step"
+	@echo "  make bench-curves          recorded training curves of real learners under a budget, compared with peers"
+	@echo "                             (LCBENCH=FOLDER adds LCBench, and the pages are written; WORKERS=N)"
 	@echo "  make bench-bapi            iterative learners under a budget, compared with peers (needs LCBENCH=FOLDER)"
 	@echo "  make bench-finishing       studies that end with the best trained to its end, and at what cost (LCBENCH=FOLDER)"
 	@echo "  make bench-bopt-synthetic  two levels of training on synthetic functions, compared with peers"
 	@echo "  make bench-bopt-curves     two levels of training on real learners (MNIST=FILE.npz or MNIST=fetch adds MNIST)"
 	@echo "  make bench-bopt-toy        accuracy of the model of two levels"
 	@echo "  make bench-levels          where rules end the fast period of real training curves"
-	@echo "  make bench-extrapolation   predicting the ends of training curves from their first fifth (LCBENCH=FOLDER)"
+	@echo "  make bench-extrapolation   predicting the ends of training curves, by processes and the network (LCBENCH=FOLDER)"
 	@echo "Models of cost"
 	@echo "  make bench-cost-models     error of cost models after n evaluations"
 	@echo "  make bench-cost-transfer   costs learned on other data sets, compared with costs learned on this one"
@@ -78,7 +81,7 @@ format: .venv/test.stamp
 
 train-curves:
 	@$(PYTHON) -c 'import sys, numpy, torch; sys.exit(not torch.cuda.is_available())' || { echo "Training the network needs a GPU, PyTorch and NumPy; say which Python has them: make train-curves PYTHON=/path/to/python3"; exit 1; }
-	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS))
+	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
 bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
@@ -90,8 +93,11 @@ bench-batches: .venv/demo.stamp
 bench-bapi bench-extrapolation bench-finishing: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$* $(if $(LCBENCH),--data $(LCBENCH))
 
-bench-papers: .venv/demo.stamp
-	$(BIN)/python -m benchmarks.papers $(if $(LCBENCH),--data $(LCBENCH)) $(if $(WORKERS),--workers $(WORKERS))
+bench-papers bench-curves: bench-%: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.$* $(if $(LCBENCH),--data $(LCBENCH)) $(if $(WORKERS),--workers $(WORKERS))
+
+record-curves: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.curves.record $(KIND)
 
 bench-bopt-curves: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.bopt_curves $(if $(MNIST),--mnist $(MNIST))

@@ -1,12 +1,13 @@
 """Time per suggestion under each policy, as ratios within one run: machines differ, and one machine varies.
 
-    python -m benchmarks.asks               writes docs/asks.md and docs/data/asks.json; a minute or two
-    QUICK=1 python -m benchmarks.asks       fewer repetitions; prints only
+    python -m benchmarks.asks               writes docs/asks.md and docs/data/asks.json; some minutes
+    QUICK=1 python -m benchmarks.asks       fewer repetitions, 20 and 60 curves; prints only
     python -m benchmarks.asks --page        the page again, from its data
 
 One thread, processor time, the policies in turn, the median over the repetitions. Black-box policies: 200
 observations in 7 dimensions, each ask told before the next. Batches: `ask(16)` and `ask()` on one study, in turn.
-`bopt`: 60 runs trained to the end of their fast period and 30 completed, in 6 dimensions.
+`bopt`: 60 runs trained to the end of their fast period and 30 completed, in 6 dimensions. Policies for learners that
+train in steps: see steps.py. The wheel is built with the network of training curves and without it: see wheels.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.common.environments import THREAD_LIMITS, quick
@@ -24,6 +25,10 @@ os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 import numpy as np
 
 import farthing as ft
+from benchmarks.asks.steps import CURVES, SHARES, STEPS, TIMED, step_times
+from benchmarks.asks.steps import DIMENSIONS as STEP_DIMENSIONS
+from benchmarks.asks.text import auto_text, step_findings, step_table
+from benchmarks.asks.wheels import wheel_bytes
 from benchmarks.common.command import parser
 from benchmarks.common.documents import kept_data, machine, machine_text, publish, table, write_page
 from farthing.policies.bopt.stopping import Share
@@ -53,6 +58,24 @@ A batch of {batch} takes {batch_ratios} times as long as one suggestion, so a su
 
 `bopt` takes {bopt:.0f} ms per suggestion with 60 runs at the end of their fast period and 30 completed runs, in 6
 parameters.
+
+## Learners that train in steps
+
+The policies for [objectives that yield](guide.md) predict training curves: `bapi` by a Gaussian process that it fits,
+[`thaw`](curve-network.md) by a network that was trained in advance. `auto` took {auto} here. So many curves were known,
+in {step_dimensions} parameters, {tenths} of them with a tenth of the {steps} steps of a training, the others with a
+fifth, a half or all. Then the policies proposed and decided. An ask is the median, after a first one that fits from
+nothing; a report the mean over all steps (`bapi` decides at some of them whether a run goes on, `thaw` at none). The
+last column is what both take for each step that is trained, since some policies ask more often than others.
+
+{step_table}
+
+{step_findings}
+
+## Size of the wheel
+
+With the network the wheel has {wheel_with:.2f} MB, without its weights {wheel_without:.2f} MB: they are
+{wheel_share:.0f} % of it.
 
 {machine}
 
@@ -136,7 +159,7 @@ def bopt(repetitions: int) -> float:
 
 def document(data: dict[str, Any]) -> str:
     """The page."""
-    seconds, many = data["asks"], data["batches"]
+    seconds, many, wheel = data["asks"], data["batches"], data["wheel"]
     rows = [[f"`{policy}`", f"{1e3 * s:.1f}", f"{s / seconds['ei']:.2f}"] for policy, s in seconds.items()]
     ratios = {policy: batch / one for policy, (one, batch) in many.items()}
     batch_rows = [
@@ -151,11 +174,15 @@ def document(data: dict[str, Any]) -> str:
         slowest=f"`{slowest}`", slowest_ratio=seconds[slowest] / seconds["ei"], fastest=f"`{fastest}`",
         batches=table(["policy", "ms of one", f"ms of {BATCH}", "ratio"], batch_rows),
         batch_ratios=f"{low:.1f} to {high:.1f}", in_batch=f"{100 * low / BATCH:.0f} to {100 * high / BATCH:.0f}",
-        bopt=1e3 * data["bopt"], machine=machine_text(data["machine"], data["versions"]),
+        bopt=1e3 * data["bopt"], auto=auto_text(data["steps"]), step_dimensions=STEP_DIMENSIONS, steps=STEPS,
+        tenths=f"{100 * SHARES.count(min(SHARES)) / len(SHARES):.0f} %", step_table=step_table(data["steps"]),
+        step_findings=step_findings(data["steps"]), wheel_with=wheel["with"] / 1e6,
+        wheel_without=wheel["without"] / 1e6, wheel_share=100 * (1 - wheel["without"] / wheel["with"]),
+        machine=machine_text(data["machine"], data["versions"]),
     )  # fmt: skip
 
 
-def measure(repetitions: int) -> dict[str, Any]:
+def measure(repetitions: int, curves: Sequence[int]) -> dict[str, Any]:
     return {
         "machine": machine(),
         "versions": {"farthing": {"numpy": np.__version__}},
@@ -163,6 +190,8 @@ def measure(repetitions: int) -> dict[str, Any]:
         "asks": asks(repetitions),
         "batches": batches(max(repetitions // 5, 2)),
         "bopt": bopt(repetitions),
+        "steps": step_times(min(repetitions, TIMED), curves),
+        "wheel": wheel_bytes(),
     }
 
 
@@ -171,7 +200,7 @@ def main() -> None:
         data = kept_data("asks")
         write_page("asks", document(data), data)
         return
-    data = measure(5 if quick() else REPETITIONS)
+    data = measure(5, CURVES[:2]) if quick() else measure(REPETITIONS, CURVES)
     publish("asks", document(data), data, is_whole=not quick())
 
 

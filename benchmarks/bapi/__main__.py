@@ -15,31 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 
-from benchmarks.bapi.findings import findings
-from benchmarks.bapi.page import brief, comparison_text, data, document
-from benchmarks.bapi.runs import FILES, METHODS, MULTIPLES, TASKS, USUAL, WIDE, Method, Run, measure, own
-from benchmarks.common.command import parser
+from benchmarks.bapi.page import data, document, summary
+from benchmarks.bapi.runs import METHODS, MULTIPLES, TASKS, USUAL, WIDE, run_of
 from benchmarks.common.documents import machine, write
 from benchmarks.common.environments import DOCS, quick, run_module
-from benchmarks.common.kept_runs import by_name
+from benchmarks.curves.findings import findings
+from benchmarks.curves.methods import Method
+from benchmarks.curves.runs import FILES, Run, measure
+from benchmarks.curves.selection import is_whole, selected_methods, selected_seeds, selection
 
 SEEDS, QUICK_SEEDS = tuple(range(5)), (0, 1)
 QUICK_TASKS, QUICK_METHODS = TASKS[:2], ("bapi", "ei", "random", "hyperband", "tpe-median")
-WORKERS = 1
-
-
-def _policy(text: str) -> Method:
-    described = json.loads(text)
-    options = [f"{name}={value}" for name, value in described.items() if name != "name"]
-    return own("-".join([described["name"], *options]), **described)
-
-
-def _seeds(text: str) -> list[int]:
-    first, _, last = text.partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 def planned(
@@ -57,46 +46,34 @@ def planned(
         if multiples or multiple == USUAL or task in WIDE
     ]
     return [
-        Run(folder, task, method, multiple, seed)
+        run_of(folder, task, method, multiple, seed)
         for method, seed, (multiple, task) in product(methods, seeds, sorted(cells))
     ]
 
 
 def parsed() -> argparse.Namespace:
-    options = parser(__doc__)
-    options.add_argument("--data", type=Path, help="the folder of the surrogate of LCBench")
-    options.add_argument("--methods", nargs="+", type=by_name(METHODS), default=[])
-    options.add_argument("--policy", nargs="+", type=_policy, default=[], help="policies of Farthing, as JSON")
-    options.add_argument("--tasks", nargs="+", type=int)
-    options.add_argument("--seeds", nargs="+", type=_seeds, help="such as 100-104")
-    options.add_argument("--budget", nargs="+", type=float, help="in mean costs of a training")
-    options.add_argument("--workers", type=int, default=WORKERS)
-    options.add_argument("--kept", action="store_true", help="from the runs that are done")
-    arguments = options.parse_args()
-    if arguments.data is None:
+    options = selection(__doc__, METHODS)
+    given = options.parse_args()
+    if given.data is None:
         options.error("--data FOLDER (make: LCBENCH=FOLDER) is needed; docs/extrapolation.md says what it holds")
-    known = json.loads((arguments.data / "encoding.json").read_text())["OpenML_task_id"]
-    if unknown := [task for task in arguments.tasks or TASKS if str(task) not in known]:
-        options.error(f"the surrogate has no task {', '.join(map(str, unknown))}; it has {', '.join(list(known)[1:])}")
-    return arguments
+    known = json.loads((given.data / "encoding.json").read_text())["OpenML_task_id"]
+    if unknown := [task for task in given.tasks or [] if task not in known]:
+        options.error(f"the surrogate has no task {', '.join(unknown)}; it has {', '.join(list(known)[1:])}")
+    return given
 
 
 def main() -> None:
-    arguments = parsed()
-    selected = (arguments.methods, arguments.policy, arguments.tasks, arguments.seeds, arguments.budget)
-    is_page = not quick() and not any(selected)
-    usual = [method for method in METHODS if not quick() or method.name in QUICK_METHODS]
-    methods = [*arguments.methods, *arguments.policy] or usual
-    seeds = [*chain(*arguments.seeds)] if arguments.seeds else [*(QUICK_SEEDS if quick() else SEEDS)]
-    tasks = arguments.tasks or list(QUICK_TASKS if quick() else TASKS)
-    multiples = arguments.budget or ([USUAL] if quick() or arguments.tasks else None)
-    runs = planned(arguments.data.resolve(), methods, seeds, tasks, multiples)
-    results = FILES.all_kept(runs) if arguments.kept else measure(runs, arguments.workers)
+    given = parsed()
+    seeds = selected_seeds(given, SEEDS, QUICK_SEEDS)
+    tasks = [*map(int, given.tasks)] if given.tasks else [*(QUICK_TASKS if quick() else TASKS)]
+    multiples = given.budget or ([USUAL] if quick() or given.tasks else None)
+    runs = planned(given.data.resolve(), selected_methods(given, METHODS, QUICK_METHODS), seeds, tasks, multiples)
+    results = FILES.all_kept(runs) if given.kept else measure(runs, given.workers)
     found, missing = findings(results, runs)
     if not found:
         print("no method has all of its runs")
-    elif not is_page:
-        print("\n" + brief(found) + "\n\n" + comparison_text(found))
+    elif not is_whole(given):
+        print("\n" + summary(found))
     else:
         facts = machine()
         write("bapi-bench", document(found, missing, len(seeds), facts), data(found, seeds, facts))

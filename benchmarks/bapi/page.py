@@ -5,39 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from benchmarks.bapi.findings import GRID, OUR_BEST, RESAMPLES, SHARES, Findings, overall_ranks, plans_of
-from benchmarks.bapi.runs import SAMPLE, TASKS, WIDE, Method
+from benchmarks.bapi.findings import overall_ranks, plans_of
+from benchmarks.bapi.runs import TASKS, WIDE
 from benchmarks.common.documents import listed, machine_text, table
-from benchmarks.common.statistics import less, percent
-
-Array = NDArray[np.float64]
+from benchmarks.common.statistics import percent
+from benchmarks.curves.findings import GRID, RESAMPLES, SHARES, Findings
+from benchmarks.curves.methods import Method
+from benchmarks.curves.runs import SAMPLE
+from benchmarks.curves.text import brief, budget_text, is_comparable, peer_line, regret_table
 
 UNCONSTRAINED = "bapi-plain"
-
-
-def _with_interval(part: Findings, cells: Array, digits: int) -> str:
-    found = part.interval(cells)
-    return f"{found.value:.{digits}f} ({found.to(f'.{digits}f')})"
-
-
-def _budget(multiple: float) -> str:
-    return f"{multiple:g} trainings"
-
-
-def regret_table(part: Findings) -> str:
-    header = ["mean regret at", *(f"{share:.0%}" for share in SHARES), *(f"rank at {share:.0%}" for share in SHARES)]
-    header += ["trainings begun", "own seconds"]
-    rows = []
-    for method in part.methods:
-        regrets, ranks, results = part.regrets[method], part.ranks.get(method), part.results[method]
-        cells = [_with_interval(part, column, 3) for column in regrets.T]
-        cells += ["" for _ in SHARES] if ranks is None else [_with_interval(part, column, 1) for column in ranks.T]
-        begun, seconds = (np.mean([getattr(one, name) for one in results]) for name in ("trainings", "seconds"))
-        rows.append([method.title, *cells, f"{begun:.0f}", f"{seconds:.1f}"])
-    return table(header, rows)
 
 
 def overall_table(found: Mapping[float, Findings]) -> str:
@@ -50,7 +27,7 @@ def overall_table(found: Mapping[float, Findings]) -> str:
 def rank_line(found: Mapping[float, Findings]) -> str:
     """Which method has the lowest mean rank."""
     ranks = overall_ranks(found)
-    bapi = next(method for method in ranks if method.name == OUR_BEST)
+    bapi = next(method for method in ranks if method.kind == "subject")
     best, at_end = min(ranks, key=lambda m: float(ranks[m][-2])), float(ranks[bapi][-2])
     if best != bapi:
         first = f"{best.title} has the lowest mean rank at the ends of all budgets ({ranks[best][-2]:.2f})"
@@ -62,19 +39,6 @@ def rank_line(found: Mapping[float, Findings]) -> str:
     )
 
 
-def peer_line(part: Findings) -> str:
-    """The regret at the end, compared with the best peer's."""
-    assert part.bapi is not None
-    peer = part.best(part.of("peer"))
-    ratio = part.ratio(part.bapi, peer)
-    ours, theirs = (part.regrets[method][:, -1].mean() for method in (part.bapi, peer))
-    note = " The interval includes 1: the difference may be chance." if ratio.low <= 1.0 <= ratio.high else ""
-    return (
-        f"- Budget of {_budget(part.multiple)}: {less(ratio.value)} regret at the end than the best peer, {peer.title} "
-        f"({ours:.3f}, compared with {theirs:.3f}; ratio {ratio.value:.2f}, 95 % interval {ratio.to('.2f')}).{note}"
-    )
-
-
 def comparison_lines(found: Mapping[float, Findings]) -> list[str]:
     return [rank_line(found), *map(peer_line, found.values())]
 
@@ -82,17 +46,17 @@ def comparison_lines(found: Mapping[float, Findings]) -> list[str]:
 def own_table(found: Mapping[float, Findings]) -> str:
     """Compared with Farthing's other policies and with other options of `bapi`, which are not peers."""
     first = next(iter(found.values()))
-    others = [method for method in first.of("own", "ablation") if method != first.bapi]
-    ratios = {m: [part.ratio(part.bapi, m) for part in found.values() if part.bapi is not None] for m in others}
+    others = [method for method in first.of("own", "ablation") if method != first.subject]
+    ratios = {m: [part.ratio(part.subject, m) for part in found.values() if part.subject is not None] for m in others}
     rows = [[m.title, *(f"{ratio:.2f}" for ratio in of)] for m, of in ratios.items()]
-    return table(["regret of `bapi` / regret of", *(_budget(multiple) for multiple in found)], rows)
+    return table(["regret of `bapi` / regret of", *(budget_text(multiple) for multiple in found)], rows)
 
 
 def constraint_text(found: Mapping[float, Findings]) -> str:
     """Whether it helps that the model knows that curves only fall."""
-    parts = [part for part in found.values() if part.bapi is not None]
+    parts = [part for part in found.values() if part.subject is not None]
     plain = [next((m for m in part.methods if m.name == UNCONSTRAINED), None) for part in parts]
-    ratios = [part.ratio(part.bapi, m) for part, m in zip(parts, plain, strict=True) if part.bapi and m]
+    ratios = [part.ratio(part.subject, m) for part, m in zip(parts, plain, strict=True) if part.subject and m]
     if not ratios:
         return ""
     numbers = listed([f"{ratio.value:.2f}" for ratio in ratios])
@@ -117,21 +81,10 @@ def plan_text(plans: dict[str, Any] | None) -> str:
     )
 
 
-def brief(found: Mapping[float, Findings]) -> str:
-    """For the screen: what each method reached, over all pairs and task by task."""
-    parts = []
-    for part in found.values():
-        ends = {m: part.regrets[m][:, -1].reshape(-1, len(part.tasks)) for m in part.methods}
-        header = [f"regret at the end, x{part.multiple:g}", *map(str, part.tasks)]
-        rows = [[m.title, *(f"{cell:.3f}" for cell in ends[m].mean(axis=0))] for m in part.methods]
-        parts += [regret_table(part), table(header, rows)]
-    if (plans := plans_of(found)) is not None:
-        parts.append(plan_text(plans))
-    return "\n\n".join(parts)
-
-
-def is_comparable(found: Mapping[float, Findings]) -> bool:
-    return all(part.bapi is not None and part.of("peer") for part in found.values())
+def summary(found: Mapping[float, Findings]) -> str:
+    """For the screen."""
+    plans = plans_of(found)
+    return "\n\n".join([brief(found), *([plan_text(plans)] if plans else []), comparison_text(found)])
 
 
 def comparison_text(found: Mapping[float, Findings]) -> str:
@@ -196,9 +149,9 @@ where the interval includes 1 the difference may be chance.
   BINOCULARS, BOIL and GLASSES are not, so this page says nothing about how `bapi` compares with other methods that
   plan ahead. SMAC3, Optuna's pruners, `eipu` and `bopt` are not in the paper.
 - A method that takes one value per run is told the best so far. Methods that do not know the budget are run once with
-  the largest budget of the task, and cut for the others; their seconds are those of the whole run.
+  the largest budget of the task, and cut for the others.
 - No default was chosen on these tasks. Other tasks of LCBench were used for that.
-- The optimisers' own seconds are not charged. They were measured while other work ran on the machine.
+- The optimisers' own CPU seconds, until the last step within the budget, are not charged.
 
 {machine}
 
@@ -209,7 +162,7 @@ regrets of all runs are in [data/bapi-bench.json](data/bapi-bench.json).{missing
 
 def sections(found: Mapping[float, Findings]) -> str:
     return "\n\n".join(
-        f"## Budget of {_budget(part.multiple)}\n\n{len(part.tasks)} tasks.\n\n{regret_table(part)}"
+        f"## Budget of {budget_text(part.multiple)}\n\n{len(part.problems)} tasks.\n\n{regret_table(part)}"
         for part in found.values()
     )
 
@@ -251,10 +204,10 @@ def data(found: Mapping[float, Findings], seeds: Sequence[int], facts: dict[str,
         "plans": plans_of(found),
         "budgets": {
             f"{multiple:g}": {
-                "tasks": list(part.tasks),
+                "tasks": [int(problem.data) for problem in part.problems],
                 "regrets": {m.name: part.regrets[m].round(4).tolist() for m in methods},
-                "curves": {m.name: part.curves[m].round(4).tolist() for m in methods},
-                "seconds": {m.name: [result.seconds for result in part.results[m]] for m in methods},
+                "curves": {m.name: part.mean(part.curves[m]).round(4).tolist() for m in methods},
+                "seconds": {m.name: part.seconds[m].tolist() for m in methods},
             }
             for multiple, part in found.items()
         },

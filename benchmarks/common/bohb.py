@@ -21,7 +21,7 @@ from hpbandster.optimizers.hyperband import HyperBand
 VERSIONS = {name: version(name) for name in ("hpbandster", "ConfigSpace", "statsmodels", "numpy", "scipy")}
 KINDS = {"hyperband": (HyperBand, RandomSampling), "bohb": (BOHB, Densities)}
 
-Evaluate = Callable[[Any, dict[str, Any], float], float]  # (id, configuration, budget) -> value
+Evaluate = Callable[[Any, dict[str, Any], float], float | None]  # (id, configuration, budget) -> value, None: crashed
 
 
 def drive(
@@ -43,7 +43,8 @@ def drive(
             config_id, config, budget = run
             value = evaluate(config_id, config, budget)
             job = Job(config_id, config=config, budget=budget)
-            job.timestamps, job.result, job.exception = {}, {"loss": value, "info": {}}, None
+            job.timestamps, job.exception = {}, None
+            job.result = None if value is None else {"loss": value, "info": {}}
             bracket.register_result(job)
             generator.new_result(job)
         number += 1

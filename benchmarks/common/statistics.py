@@ -36,9 +36,9 @@ def interval(value: float, draws: Array) -> Interval:
     return Interval(float(value), float(low), float(high))
 
 
-def resampled(count: int, draws: int, *more: int) -> NDArray[np.int64]:
+def resampled(count: int, draws: int, *more: int, seed: int = 0) -> NDArray[np.int64]:
     """Indices below `count`, drawn with replacement: (draws, *more, count)."""
-    return np.random.default_rng(0).integers(count, size=(draws, *more, count))
+    return np.random.default_rng(seed).integers(count, size=(draws, *more, count))
 
 
 def resampled_interval(cells: Array, draws: int, statistic: Any = np.mean) -> Interval:

@@ -1,22 +1,34 @@
-"""Whether predicted curves fall, how improbable slopes are drawn, and how long it all takes."""
+"""Whether predicted curves fall, how improbable slopes are drawn, and how long it all takes.
+
+What a Gaussian process does in random states takes minutes: it is kept in benchmarks/cache.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.common.fingerprints import code_hash, module_file
+from benchmarks.common.kept_runs import once
 from benchmarks.extrapolation.random_curves import DECAYING, SHAPES, T_MAX, State, random_state
-from benchmarks.extrapolation.scores import points_of
+from benchmarks.extrapolation.scenes import points_of
+from benchmarks.extrapolation.scores import gp_files
 from farthing.numerics import tilting
-from farthing.surrogates.curves import monotone
+from farthing.surrogates.curves import monotone, network
 from farthing.surrogates.curves.monotone import Curves
+from farthing.surrogates.curves.network import CurveOutlook
 from farthing.surrogates.curves.time_kernels import TimeKernel
 
 Array = NDArray[np.float64]
+
+KERNELS: tuple[TimeKernel, ...] = ("decay", "rbf")
+MODULES = ("extrapolation.properties", "extrapolation.random_curves", "extrapolation.scenes")
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,28 @@ STATES_OF: dict[str, tuple[TimeKernel, Sequence[str]]] = {
     "`decay`, sigmoids alone": ("decay", ("sigmoid",)),
     "`rbf`": ("rbf", tuple(SHAPES)),
 }
+
+
+def kept(states: int) -> tuple[dict[str, Rises], Draws]:
+    """Of all kernels and states, and the draws; done once."""
+    key = [states, code_hash([*gp_files(), *map(module_file, MODULES)])]
+    rises = {}
+    for i, (title, of) in enumerate(STATES_OF.items()):
+        rises[title] = once(f"extrapolation-rises-{i}", [title, *key], partial(_found_rises, *of, states))
+    draws = once("extrapolation-draws", key, lambda: _as_json(improbable_draws(states)))
+    return {title: Rises(**_as_arrays(one)) for title, one in rises.items()}, Draws(**_as_arrays(draws))
+
+
+def _found_rises(kernel: TimeKernel, shapes: Sequence[str], states: int) -> dict[str, Any]:
+    return _as_json(rises_of(kernel, shapes, states))
+
+
+def _as_json(found: Rises | Draws) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(found).items()}
+
+
+def _as_arrays(stored: dict[str, Any]) -> dict[str, Any]:
+    return {name: np.array(value) if isinstance(value, list) else value for name, value in stored.items()}
 
 
 def rise(curve: Array) -> Array:
@@ -92,7 +126,25 @@ def improbable_draws(states: int) -> Draws:
 
 def timings(repeats: int) -> dict[str, dict[str, float]]:
     """Milliseconds, the median of some repeats, with 200 runs of three points each in seven parameters."""
-    return {kernel: _timings(kernel, repeats) for kernel in ("decay", "rbf")}  # type: ignore[arg-type]
+    return {kernel: _timings(kernel, repeats) for kernel in KERNELS}
+
+
+def network_timings(repeats: int) -> dict[str, float]:
+    """Milliseconds of the network in the same situation: it gets all steps of the runs."""
+    rng = np.random.default_rng(0)
+    runs, t_max = 200, 52
+    X, groups, many = rng.random((runs, 7)), np.arange(7), rng.random((100, 7))
+    lengths = np.where(rng.random(runs) < 0.5, t_max, 10)
+    curves = [
+        0.3 * x[0] + (0.2 + x[1]) * (1.0 + np.arange(1, n + 1) / 3.0) ** -0.7 for x, n in zip(X, lengths, strict=True)
+    ]
+    weights = network.weights()
+    look: Callable[[], CurveOutlook] = lambda: CurveOutlook.of(X, curves, t_max, groups, weights)  # noqa: E731
+    outlook, end = look(), np.full((100, 1), float(t_max))
+    return {
+        "looking at all runs": _median(look, repeats),
+        "100 configurations at the end": _median(lambda: outlook.new(many, end), repeats),
+    }
 
 
 def _timings(kernel: TimeKernel, repeats: int) -> dict[str, float]:

@@ -1,175 +1,153 @@
-"""How well the ends of curves are predicted from their first 20 %."""
+"""How well the ends of curves are predicted, by each model; finished tasks lie in benchmarks/cache."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from benchmarks.common.environments import run_module
-from farthing.surrogates import gp
-from farthing.surrogates.curves import monotone
-from farthing.surrogates.curves.monotone import Curves
-from farthing.surrogates.curves.paths import Mixture
-from farthing.surrogates.curves.time_kernels import TimeKernel
-from farthing.surrogates.curves.unconstrained import CurveGP
+from benchmarks.common.fingerprints import SOURCE, code_hash, module_file
+from benchmarks.common.kept_runs import once
+from benchmarks.extrapolation.models import FITTED, LEARNED, METHODS, Guess, fitted_guesses, network_guesses
+from benchmarks.extrapolation.scenes import Scene, Setting, scene_of
+from benchmarks.extrapolation.tasks import Task
+from farthing.policies.bapi import BAPI
+from farthing.surrogates.curves import network
 
 Array = NDArray[np.float64]
 
-# The tasks of later benchmarks; details of the model were chosen on other tasks of LCBench.
-TASKS = (3945, 7593, 126026, 126029, 146212, 167104, 167152, 167161, 167181, 167184, 167190, 167200)
-DRAWN = 300  # configurations per task of LCBench
-CUT = 0.2
-SETTINGS = ((20, 10), (20, 3), (10, 2), (20, 0))  # runs, of which complete
-LEAST_ERROR = 1e-3  # below, logarithms would tell noise apart
-REACH = float(ndtri(0.95))  # of a 90 % interval
+CUT, NEW = 0, 1  # trainings that were begun and cut, configurations that were not begun
+ERROR, COVERAGE, DENSITY = 0, 1, 2
+LEAST_DENSITY = -10.0  # of a log density, so that no curve decides alone
+
+MAIN = Setting(20, 3, 0.2)
+SHARES = {"first tenth": Setting(20, 3, 0.1), "first fifth": MAIN, "first half": Setting(20, 3, 0.5)}
+MORE = (Setting(20, 10, 0.2), MAIN, Setting(10, 2, 0.2), Setting(20, 0, 0.2))
 
 
-@dataclass(frozen=True)
-class Task:
-    """Curves as the running best: X (m, f) in the unit cube, Y (m, T)."""
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Tasks whose scores are averaged, with the number of draws of runs of each, and settings."""
 
     title: str
-    X: Array
-    Y: Array
+    tasks: Sequence[Task]
+    seeds: int
+    settings: Sequence[Setting] = tuple(SHARES.values())
 
 
-@dataclass(frozen=True)
-class Scene:
-    """What is observed, t in steps, and what is asked: the last values of the runs that were cut."""
-
-    X: Array
-    t: Array
-    y: Array
-    t_max: int
-    asked: Array
-    last: Array
-    final: Array
-
-
-@dataclass(frozen=True)
-class Guess:
-    """Final values of the cut runs, and the ends of their 90 % intervals where there are any."""
-
-    value: Array
-    low: Array | None = None
-    high: Array | None = None
-
-
-def points_of(end: int) -> Array:
-    """The points, at most three, of a curve of `end` steps that the surrogate gets."""
-    return np.unique([max(end // 4, 1), max(end // 2, 1), end])
-
-
-def scene_of(task: Task, runs: int, complete: int, rng: np.random.Generator) -> Scene:
-    chosen, t_max = rng.choice(len(task.X), runs, replace=False), task.Y.shape[1]
-    cut = int(CUT * t_max)
-    pairs = [(row, at) for i, row in enumerate(chosen) for at in points_of(t_max if i < complete else cut)]
-    of, t = np.array(pairs).T
-    short = chosen[complete:]
-    observed = task.X[of], t.astype(np.float64), task.Y[of, t - 1]
-    return Scene(*observed, t_max, task.X[short], task.Y[short, cut - 1], task.Y[short, -1])
-
-
-def normal_guess(mean: Array, variance: Array) -> Guess:
-    reach = REACH * np.sqrt(variance)
-    return Guess(mean, mean - reach, mean + reach)
-
-
-def plain_guess(model: CurveGP, scene: Scene) -> Guess:
-    mean, variance = model.predict(scene.asked, np.full(len(scene.asked), float(scene.t_max)))
-    return normal_guess(mean, variance + model.noise)
-
-
-def falling_guess(curves: Curves, scene: Scene) -> Guess:
-    parts = curves.paths.at(scene.asked, np.full(len(scene.asked), float(scene.t_max)))
-    seen = Mixture(parts.weights, parts.means, parts.variance + curves.plain.noise)
-    return Guess(seen.moments()[0], seen.quantiles(0.05), seen.quantiles(0.95))
-
-
-def ordinary_guess(scene: Scene) -> Guess:
-    """The exact Gaussian process that the other policies use, with time as one more input."""
-    model = gp.fit(np.column_stack([scene.X, scene.t / scene.t_max]), scene.y)
-    mean, variance = model.predict(np.column_stack([scene.asked, np.ones(len(scene.asked))]))
-    return normal_guess(mean, variance + model.noise)
-
-
-def guesses(scene: Scene, rng: np.random.Generator) -> dict[str, Guess]:
-    found = {"last value": Guess(scene.last), "plain GP": ordinary_guess(scene)}
-    kernels: dict[str, TimeKernel] = {"decay": "decay", "rbf": "rbf"}
-    for name, kernel in kernels.items():
-        curves = monotone.fit(scene.X, scene.t, scene.y, t_max=scene.t_max, kernel=kernel, rng=rng)
-        found[f"{name}, unconstrained"] = plain_guess(curves.plain, scene)
-        found[f"{name}, monotone"] = falling_guess(curves, scene)
-    found["decay, monotone, of logarithms"] = log_guess(scene, rng)
-    return found
-
-
-def log_guess(scene: Scene, rng: np.random.Generator) -> Guess:
-    """The default on logarithms of the errors: curves that fall still do, and small errors are told apart."""
-    y = np.log(np.maximum(scene.y, LEAST_ERROR))
-    guess = falling_guess(monotone.fit(scene.X, scene.t, y, t_max=scene.t_max, rng=rng), scene)
-    assert guess.low is not None
-    assert guess.high is not None
-    return Guess(np.exp(guess.value), np.exp(guess.low), np.exp(guess.high))
-
-
-METHODS = (
-    "last value", "plain GP", "rbf, unconstrained", "rbf, monotone",
-    "decay, unconstrained", "decay, monotone", "decay, monotone, of logarithms",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scores:
-    """Of one setting: mean absolute errors by the spread of final values, and coverages, (tasks, seeds, methods)."""
+    """Of one setting, (tasks, seeds, methods, 2, 3): of cut trainings and of configurations not begun,
 
-    errors: Array
-    coverage: Array
+    errors     mean absolute errors by the spread of final values
+    coverage   the share of final values in the 90 % interval
+    density    mean log density of final values in units of their spread, each at least LEAST_DENSITY
+
+    NaN where a method has none.
+    """
+
+    cells: Array
+
+    def of(self, method: str, measure: int, part: int = CUT) -> Array:
+        """(tasks, seeds)"""
+        return np.asarray(self.cells[:, :, METHODS.index(method), part, measure])
+
+    def mean(self, method: str, measure: int, part: int = CUT) -> float:
+        return float(self.of(method, measure, part).mean())
 
     def error(self, method: str) -> float:
-        return float(self.errors[..., METHODS.index(method)].mean())
+        return self.mean(method, ERROR)
 
     def covered(self, method: str) -> float:
-        return float(self.coverage[..., METHODS.index(method)].mean())
+        return self.mean(method, COVERAGE)
 
     def ratio(self, method: str, other: str) -> tuple[float, float]:
-        """Of the errors, and one standard error of it over the tasks."""
-        ours, theirs = (self.errors[..., METHODS.index(name)].mean(axis=1) for name in (method, other))
+        """Of the errors of cut trainings, and one standard error of it over the tasks."""
+        ours, theirs = (self.of(name, ERROR).mean(axis=1) for name in (method, other))
         logs = np.log(ours / theirs)
         whole = float(ours.mean() / theirs.mean())
         return whole, whole * float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else 0.0
 
+    @classmethod
+    def pooled(cls, several: Sequence[Scores]) -> Scores:
+        """The mean of several settings, task by task and seed by seed."""
+        return cls(np.mean([one.cells for one in several], axis=0))
 
-def scores_of(tasks: Sequence[Task], runs: int, complete: int, seeds: int) -> Scores:
-    errors, coverage = (np.zeros((len(tasks), seeds, len(METHODS))) for _ in range(2))
-    for i, task in enumerate(tasks):
-        spread = task.Y[:, -1].std()
-        for seed in range(seeds):
-            rng = np.random.default_rng([seed, i, runs, complete])
-            scene = scene_of(task, runs, complete, rng)
+
+def scores_of(group: Group, setting: Setting) -> Scores:
+    print(f"{group.title}: {setting.title}, {setting.share:.0%} of the others", flush=True)
+    return Scores(np.array([task_cells(task, group, setting) for task in group.tasks]))
+
+
+def task_cells(task: Task, group: Group, setting: Setting) -> Array:
+    """(seeds, methods, 2, 3). The network's are kept apart from the others', which other weights do not change."""
+    seed_of = int.from_bytes(hashlib.sha256(f"{group.title} {task.title}".encode()).digest()[:4], "big")
+
+    def made(methods: Sequence[str], guesses: Callable[[Scene, np.random.Generator], Mapping[str, Guess]]) -> Any:
+        rows = []
+        for seed in range(group.seeds):
+            rng = np.random.default_rng([seed, seed_of, setting.runs, setting.complete, round(1e3 * setting.share)])
+            scene = scene_of(task, setting, rng)
             found = guesses(scene, rng)
-            for j, method in enumerate(METHODS):
-                guess = found[method]
-                errors[i, seed, j] = np.abs(guess.value - scene.final).mean() / spread
-                if guess.low is not None and guess.high is not None:
-                    coverage[i, seed, j] = ((guess.low <= scene.final) & (scene.final <= guess.high)).mean()
-    return Scores(errors, coverage)
+            rows.append([cells_of(found.get(method), scene, task.spread).tolist() for method in methods])
+        return rows
+
+    title = f"extrapolation-{group.title}-{task.title}-{setting.runs}-{setting.complete}-{setting.share:g}"
+    name = title.replace("/", "-").replace(" ", "-")
+    key = [seed_of, group.seeds, setting.runs, setting.complete, setting.share, _content(task)]
+    fitted = once(f"{name}-fitted", [*key, _fitted_code()], lambda: made(FITTED, fitted_guesses))
+    learned = once(
+        f"{name}-network", [*key, _network_code()],
+        lambda: made(LEARNED, lambda scene, rng: network_guesses(scene)),
+    )  # fmt: skip
+    return np.concatenate([np.array(fitted, dtype=np.float64), np.array(learned, dtype=np.float64)], axis=1)
 
 
-def lcbench_tasks(folder: Path) -> list[Task]:
-    """Curves of random configurations, drawn by a child that has onnxruntime."""
-    with tempfile.TemporaryDirectory() as place:
-        target = Path(place) / "curves.npz"
-        run_module("lcbench", "common.lcbench", folder.resolve(), target, DRAWN, 0, *TASKS)
-        drawn = np.load(target)
-        return [Task(str(task), drawn[f"X_{task}"], best_so_far(drawn[f"Y_{task}"])) for task in TASKS]
+def cells_of(guess: Guess | None, scene: Scene, spread: float) -> Array:
+    """(2, 3)"""
+    if guess is None:
+        return np.full((2, 3), np.nan)
+    error = np.abs(guess.value - scene.final) / spread
+    covered = np.where(np.isnan(guess.low), np.nan, (guess.low <= scene.final) & (scene.final <= guess.high))
+    density = np.maximum(guess.log_density + np.log(spread), LEAST_DENSITY)
+    each = np.stack([error, covered, density])  # (3, c + k)
+    cut = len(scene.cut)
+    return np.array([each[:, :cut].mean(axis=1), each[:, cut:].mean(axis=1)])
 
 
-def best_so_far(Y: Array) -> Array:
-    return np.asarray(np.minimum.accumulate(Y, axis=1))
+# -- what kept results depend on ---------------------------------------------------------------------------------------
+
+OF_NETWORK = ("network.py", "tokens.py")
+
+
+def _content(task: Task) -> str:
+    joined = hashlib.sha256()
+    for array in (task.X, task.groups, task.Y):
+        joined.update(np.ascontiguousarray(array).tobytes())
+    return joined.hexdigest()[:16]
+
+
+def _own_code() -> str:
+    return code_hash(module_file(f"extrapolation.{name}") for name in ("scenes", "models", "scores"))
+
+
+def gp_files() -> list[Path]:
+    """The code of Gaussian processes over curves."""
+    files = (path for folder in ("surrogates", "numerics") for path in sorted((SOURCE / folder).rglob("*.py")))
+    return [path for path in files if path.name not in OF_NETWORK and "cost" not in path.parts]
+
+
+def _fitted_code() -> str:
+    """Of the models but the network. Policies may change, but for what `bapi` says of its model."""
+    policy = BAPI()
+    return f"{_own_code()} {code_hash(gp_files())} {policy.kernel} {policy.monotone}"
+
+
+def _network_code() -> str:
+    files = [SOURCE / "surrogates" / "curves" / name for name in OF_NETWORK]
+    return f"{_own_code()} {code_hash(files)} {network.weights().checksum}"

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.bapi.peers.task import STEPS
-from benchmarks.bapi.runs import FILES as BAPI_FILES
-from benchmarks.bapi.runs import LIMIT_SECONDS, TASKS, Method, Run, facts_of, own
+from benchmarks.bapi.runs import STEPS, TASKS, run_of
 from benchmarks.common.command import parser
 from benchmarks.common.documents import kept_data, machine, machine_text, publish, table, write_page
-from benchmarks.common.environments import ensure, quick
-from benchmarks.common.kept_runs import Files, Runner
+from benchmarks.common.environments import quick
+from benchmarks.common.kept_runs import Files
 from benchmarks.common.statistics import percent, resampled_interval
+from benchmarks.curves.methods import Method, own
+from benchmarks.curves.runs import FILES as SEARCHES
+from benchmarks.curves.runs import Run, runner
 
 CHOSEN_ON, JUDGED_ON = TASKS[::2], TASKS[1::2]
 MULTIPLES = (2.0, 4.0, 8.0)  # budgets, in mean costs of a training
@@ -60,23 +61,20 @@ class Ending:
 
 
 def _regret(run: Run, value: float) -> float:
-    facts = facts_of(run.folder, run.openml_task)
+    facts = run.problem.facts
     return float((min(value, facts.median) - facts.lowest) / (facts.median - facts.lowest))
 
 
-FILES = Files(lambda run: BAPI_FILES.name(run).replace("bapi-", "finishing-", 1), BAPI_FILES.code, Ending.of)
+FILES = Files(lambda run: f"finishing-{SEARCHES.name(run)}", SEARCHES.code, Ending.of)
 
 
 def measure(folder: Path, tasks: Sequence[int], seeds: int, multiples: Sequence[float]) -> dict[Run, Ending]:
     """Both ways on every task, seeds outermost, so that a part is a fair part."""
-    for task in tasks:
-        facts_of(folder, task)
     runs = [
-        Run(folder, task, method, multiple, seed)
+        run_of(folder, task, method, multiple, seed)
         for seed, multiple, task, method in product(range(seeds), multiples, tasks, (WITHOUT, WITH))
     ]
-    arguments = lambda run: (ensure("lcbench"), run.folder)  # noqa: E731
-    return Runner(FILES, _shown, arguments, LIMIT_SECONDS).measure_all(runs, 1)
+    return runner(FILES, _shown, runs).measure_all(runs, 1)
 
 
 def _shown(run: Run, ending: Ending) -> str:
@@ -118,7 +116,7 @@ def data_of(found: dict[Run, Ending], seeds: int) -> dict[str, Any]:
     """One row per run: task, budget, seed, method, whether the best is complete, both regrets."""
     rows = [
         [
-            r.openml_task,
+            int(r.problem.data),
             r.multiple,
             r.seed,
             r.method.name,

@@ -5,7 +5,6 @@ Every run has scores, one per measure, all to be minimised. The last measure is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.bapi import findings as lcbench_findings
 from benchmarks.bapi import runs as lcbench
 from benchmarks.blackbox import regret as table_regret
 from benchmarks.blackbox import runs as tables
@@ -24,6 +22,9 @@ from benchmarks.bopt_synthetic.findings import Findings as FunctionFindings
 from benchmarks.common.kept_runs import Files
 from benchmarks.common.tables import CHOOSING, HELD_OUT, TABLES
 from benchmarks.common.two_level_functions import FUNCTIONS
+from benchmarks.curves import findings as curve_findings
+from benchmarks.curves import methods as curve_methods
+from benchmarks.curves import runs as curves
 from benchmarks.papers.forms import FOR_ERRORS, Form, forms_of, selected
 
 Array = NDArray[np.float64]
@@ -136,17 +137,16 @@ def lcbench_group(folder: Path) -> Group:
     forms = [form for name in policies for form in forms_of(name, name in STEPWISE, given=FOR_ERRORS.get(name))]
     problems = tuple(map(str, TASKS))
 
-    def run(form: Form, problem: str, seed: int) -> lcbench.Run:
-        described = json.dumps(form.as_json, sort_keys=True)
-        method = lcbench.Method(form.name, form.name, "own", "farthing", "bapi.peers.farthing_peer", described)
-        return lcbench.Run(folder, int(problem), method, MULTIPLE, seed)
+    def run(form: Form, problem: str, seed: int) -> curves.Run:
+        method = curve_methods.own(form.name, "own", form.name, **form.as_json)
+        return lcbench.run_of(folder, int(problem), method, MULTIPLE, seed)
 
-    def scores(results: Mapping[lcbench.Run, lcbench.Result]) -> Mapping[lcbench.Run, Array]:
-        return lcbench_findings.regrets_of(results, np.array(SHARES))
+    def scores(results: Mapping[curves.Run, curves.Result]) -> Mapping[curves.Run, Array]:
+        return curve_findings.regrets_of(results, np.array(SHARES))
 
     return Group(
         "lcbench", problems, problems[::2], problems[:SINGLE_TASKS], tuple(forms), _shares(), "arithmetic",
-        run, lcbench.FILES, lcbench.measure, scores,
+        run, curves.FILES, curves.measure, scores,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The surrogate of LCBench as a child process of the peers: whole trainings of configurations.
 
-    python -m benchmarks.bapi.peers.surrogate FOLDER < requests.jsonl
+    python -m benchmarks.curves.peers.surrogate FOLDER < requests.jsonl
 
 FOLDER as in common/lcbench.py. Runs in the environment `lcbench`; every peer starts one of its own, because the ONNX
 runtime is not in theirs. One JSON line in, one out:

@@ -1,8 +1,9 @@
-"""Farthing's policies as a child process of the benchmark on iterative learners, through its public names only.
+"""Farthing's policies as a child process of the benchmarks on learners that train in steps, by its public names only.
 
-    python -m benchmarks.bapi.peers.farthing_peer PYTHON FOLDER < tasks.jsonl
+    python -m benchmarks.curves.peers.farthing_peer [PYTHON FOLDER] < tasks.jsonl
 
-A plan is [predicted cost, cost, first step, steps trained, how it ended]: "pause", "stop", or "cut" by the budget.
+A plan is [predicted cost, cost, first step, steps trained, how it ended]: "pause", "stop", "failed", or "cut" by the
+budget.
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from contextlib import suppress
 from typing import Any
 
 import farthing as ft
-from benchmarks.bapi.peers.task import STEPS, Record, Task, Training, serve
 from benchmarks.common.policies import policy_of
 from benchmarks.common.versions import version
+from benchmarks.curves.peers.task import Record, Task, Training, TrainingFailed, serve
 from farthing.errors import StudyEnded
 
 VERSIONS = {name: version(name) for name in ("farthing", "numpy", "scipy")}
 
 
-def parameter(one: Mapping[str, Any]) -> ft.Real | ft.Integer:
+def parameter(one: Mapping[str, Any]) -> ft.Real | ft.Integer | ft.Choice:
+    if one["type"] == "categorical":
+        return ft.Choice(one["choices"])
     kind = ft.Integer if one["type"] == "uniform_int" else ft.Real
     return kind(one["lower"], one["upper"], log=one["log"])
 
@@ -28,8 +31,8 @@ def parameter(one: Mapping[str, Any]) -> ft.Real | ft.Integer:
 def search(record: Record, task: Task) -> None:
     space = ft.Space({one["name"]: parameter(one) for one in record.space})
     policy = policy_of(task["policy"])
-    budget = ft.Budget(cost=record.budget)
-    with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=STEPS) as study, suppress(StudyEnded):
+    budget, steps = ft.Budget(cost=record.budget), record.steps
+    with ft.Study(space, budget, policy=policy, seed=task["seed"], max_steps=steps) as study, suppress(StudyEnded):
         while record.is_open and study.ended is None:
             proposal = study.ask()
             training = record.training(proposal.trial, proposal.config)
@@ -46,6 +49,9 @@ def follow(study: ft.Study, proposal: ft.Proposal, training: Training, record: R
             value, cost = training.advance()
             decision = study.report(proposal, value, cost=cost)
         how = decision.value
+    except TrainingFailed as failed:
+        study.tell(proposal, failed=str(failed), cost=failed.cost)
+        how = "failed"
     finally:
         trained = training.step - proposal.start_step
         record.plans.append([proposal.predicted_cost, record.spent - before, proposal.start_step, trained, how])
