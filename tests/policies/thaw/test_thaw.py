@@ -21,10 +21,10 @@ from farthing.history import History, Way
 from farthing.policies import Thaw
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.sampling import NO_TIME
-from farthing.policies.thaw.policy import ANCHORS, CHANCE, TOO_LITTLE_LEFT, _Chooser
-from farthing.policies.thaw.runs import HORIZONS, MOST_CURVES, KnownCurves, stops_of
+from farthing.policies.thaw.policy import ANCHORS, CLEAR, MOST_PERIODS, TOO_LITTLE_LEFT, _Chooser
+from farthing.policies.thaw.runs import APART, HORIZONS, MOST_CURVES, KnownCurves, stops_of
 from farthing.record.events import Dropped
-from farthing.surrogates.curves.network import EDGES, unsquashed, weights
+from farthing.surrogates.curves.network import EDGES, weights
 from histories import after
 from learners import proposals_of, train_steps
 from stored_events import change
@@ -85,20 +85,14 @@ def proposed(history: History, ledger: Ledger, n: int = 1, policy: Thaw | None =
 
 
 def gain_of(p: np.ndarray) -> float:
-    """E max(-z, 0) for probabilities p (buckets,), by a fine sum over each bucket."""
+    """E max(-u, 0) for probabilities p (buckets,), by a fine sum over each bucket."""
     inside = (np.arange(500) + 0.5) / 500
-    z = unsquashed(EDGES[:-1, None] + np.diff(EDGES)[:, None] * inside)  # (buckets, 500)
-    return float(p @ np.maximum(-z, 0.0).mean(axis=1))
+    u = EDGES[:-1, None] + np.diff(EDGES)[:, None] * inside  # (buckets, 500)
+    return float(p @ np.maximum(-u, 0.0).mean(axis=1))
 
 
-def value_with_a_chance(p: np.ndarray) -> float:
-    """The u that is reached or beaten with the chance of CHANCE, by interpolating the distribution."""
-    return float(np.interp(CHANCE, np.append(0.0, np.cumsum(p)), EDGES))
-
-
-def by_the_rule(chooser: _Chooser, left: float, alpha: float | None) -> tuple[float, int | None, np.ndarray, int]:
-    """Utility, trial (None for a new one), place and horizon of the best pair of a candidate and a horizon; by what may
-    become the best where alpha is None."""
+def by_the_rule(chooser: _Chooser, left: float, alpha: float) -> tuple[float, int | None, np.ndarray, int]:
+    """Utility, trial (None for a new one), place and horizon of the best pair of a candidate and a horizon."""
     found, known = chooser._candidates(), chooser.known
     best: tuple[float, int | None, np.ndarray, int] = (-math.inf, None, np.empty(0), 0)
     for i, trial in enumerate(found.trials):
@@ -112,22 +106,18 @@ def by_the_rule(chooser: _Chooser, left: float, alpha: float | None) -> tuple[fl
             row = None if trial is None else np.array([known.row_of[trial.number]])
             p = known.outlook.new(found.X[[i]], at) if row is None else known.outlook.begun(row, at)
             cost = per_step * (stop - step) + start
-            hope = -value_with_a_chance(p[0, 0])
-            utility = hope if alpha is None else math.log(gain_of(p[0, 0])) - alpha * math.log(cost)
+            utility = math.log(gain_of(p[0, 0])) - alpha * math.log(cost)
             if utility > best[0]:
                 best = (utility, None if trial is None else trial.number, found.U[i], stop)
     return best
 
 
 class TestRule:
-    @pytest.mark.parametrize(
-        ("alpha", "left"), [(0.5, 1e3), (0.5, 4.0), (0.0, 1e3), (1.0, 1e3), (None, 1e3), (None, 4.0)]
-    )
+    @pytest.mark.parametrize(("alpha", "left"), [(0.5, 1e3), (0.5, 4.0), (0.0, 1e3), (1.0, 1e3)])
     def test_the_next_run_is_the_one_of_largest_utility(self, begun, alpha, left):
-        """log EI - alpha log(cost), and every third time the value with a chance of 20 %; over new configurations and
-        paused runs at every horizon that can be paid for."""
-        history = replace(begun._history, asks=30 if alpha is not None else 32)
-        ledger, policy = ledger_of(left), Thaw(alpha=1.0 if alpha is None else alpha)
+        """log EI - alpha log(cost), over new configurations and paused runs at every horizon that can be paid for."""
+        history = begun._history
+        ledger, policy = ledger_of(left), Thaw(alpha=alpha)
         proposal = chooser_for(history, ledger, policy).next_proposal(99)
         _, number, place, horizon = by_the_rule(chooser_for(history, ledger, policy), left, alpha)
         assert proposal is not None
@@ -169,11 +159,26 @@ class TestRule:
         assert len(sizes) == 20
         assert sizes.count(cheap) >= 16
 
+    def test_what_is_nearly_begun_is_not_begun_again(self, begun):
+        """Nor what is nearly planned by the same ask; unless there is nothing else."""
+        chooser = chooser_for(begun._history, ledger_of(1e3))
+        begun_at = np.array([trial.unit for trial in begun._history.trials])
+        for _ in range(4):
+            found = chooser._candidates()
+            new = np.array([u for u, trial in zip(found.U, found.trials, strict=True) if trial is None])
+            apart = np.sqrt(np.square(new[:, None] - begun_at[None]).mean(axis=-1))
+            assert apart.min() >= APART
+            proposal = chooser.next_proposal(99)
+            begun_at = np.append(begun_at, SPACE.encode(proposal.config)[None], axis=0)
+            chooser = chooser.with_running(proposal)
+        near = begun_at[:3] + 0.01
+        assert np.array_equal(chooser.known.apart(near), near)
+
     def test_the_reason_is_in_words(self, begun):
         reasons = {trial.reason for trial in begun._history.trials}
         pattern = (
             r"initial design|(a new configuration|resumed at step \d+): "
-            r"(largest expected improvement per cost\^[01](\.\d+)?|the lowest value that has a chance of 20%), by step "
+            r"largest expected improvement per cost\^[01](\.\d+)?, by step "
         )
         assert all(re.match(pattern, reason) for reason in reasons)
         hurried = replace(begun._history, way=Way.NONE)
@@ -186,10 +191,10 @@ class TestRuns:
         first = study.ask(3)
         assert {(p.reason, p.start_step, p.until_step) for p in first} == {("initial design", 0, PERIOD)}
 
-    def test_paused_runs_are_resumed_a_period_at_a_time(self):
+    def test_paused_runs_are_resumed_for_a_few_periods_at_most(self):
         study, resumed = new_study(cost=60.0), 0
         for proposal in proposals_of(study):
-            assert 0 < proposal.until_step - proposal.start_step <= PERIOD
+            assert 0 < proposal.until_step - proposal.start_step <= MOST_PERIODS * PERIOD
             if proposal.start_step:
                 assert proposal.start_step == len(study.trial(proposal.trial).curve)
                 resumed += 1
@@ -197,6 +202,25 @@ class TestRuns:
         assert resumed >= 5
         assert study.count(ft.Status.COMPLETE) >= 1
         assert study.count(ft.Status.PAUSED) >= 1
+
+    def test_where_short_trainings_tell_little_they_are_longer(self):
+        """Curves that stay at chance for a third of a training, some of which fall then, beside curves that fall from
+        the first step on by what they will end with."""
+        rng = np.random.default_rng(0)
+
+        def late(config: dict[str, Any], step: int) -> float:
+            return 1.0 + 0.03 * rng.standard_normal() - 0.9 * (config["mix"] > 0.7) * (step > 13)
+
+        asked = {}
+        for name, curve in (("late", late), ("clear", lambda config, step: value_at(config, 6 * step))):
+            study = ft.Study(SPACE, ft.Budget(cost=1e4), policy="thaw", seed=0, max_steps=40)
+            for proposal in islice(proposals_of(study), 12):
+                train_steps(study, proposal, curve, step_cost)
+            chooser = chooser_for(study._history, ledger_of(1e4))
+            asked[name] = chooser._period(0.0)
+            assert asked[name] == round(min(max(CLEAR / chooser.known.clarity, 1.0), MOST_PERIODS) * 0.05 * 40)
+        assert asked["clear"] == 2
+        assert asked["late"] >= 5
 
     @pytest.mark.parametrize("period", [0.05, 0.3, 1.0])
     def test_the_period_is_an_option(self, begun, period):

@@ -17,7 +17,7 @@ import pytest
 import farthing as ft
 from farthing.errors import NetworkUnavailable
 from farthing.surrogates.curves import network, tokens
-from farthing.surrogates.curves.network import EDGES, CurveOutlook, expected_gain, unsquashed
+from farthing.surrogates.curves.network import EDGES, CurveOutlook, expected_gain, mean_and_variance, unsquashed
 from farthing.surrogates.curves.tokens import BUCKETS, HIGH, SLOTS, Scale
 
 ROOT = Path(__file__).parents[3]
@@ -132,9 +132,21 @@ class TestAnswers:
     def test_the_expected_gain_is_the_mean_of_what_draws_improve(self) -> None:
         of = outlook(*study())
         for p in (answer[:, 0] for answer in all_answers(of, X_NEW)):
-            gain = np.maximum(of.scale.best - draws(of, p), 0.0) / of.scale.spread
+            gain = np.maximum(-of.scale.u(draws(of, p)), 0.0)
             error = gain.std(axis=1) / np.sqrt(DRAWS) + 1e-4
             assert np.all(np.abs(expected_gain(p) - gain.mean(axis=1)) < 4.0 * error)
+
+    def test_mean_and_variance_are_those_of_draws(self) -> None:
+        """To four standard errors, and the variance inside a bucket, which the draws have and the buckets do not."""
+        of = outlook(*study())
+        for p in (answer[:, 0] for answer in all_answers(of, X_NEW)):
+            u = of.scale.u(draws(of, p))
+            mean, variance = mean_and_variance(p)
+            width = EDGES[1] - EDGES[0]
+            assert np.all(np.abs(mean - u.mean(axis=1)) < 4.0 * u.std(axis=1) / np.sqrt(DRAWS) + 1e-4)
+            spread = np.square(u - u.mean(axis=1, keepdims=True))
+            error = spread.std(axis=1) / np.sqrt(DRAWS) + width**2 / 12
+            assert np.all(np.abs(variance - spread.mean(axis=1)) < 4.0 * error)
 
 
 DRAWS = 20_000

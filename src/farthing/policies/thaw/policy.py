@@ -2,16 +2,15 @@
 
 The network (`surrogates/curves/network.py`) looks at all curves of a study and predicts the best value of any training
 at any later step, with nothing to fit. Each ask compares new configurations and paused trainings, each at several
-horizons, and takes the pair of largest utility, by the first of these rules twice, then by the second once
+horizons, and takes the pair of largest
 
     log EI - alpha (1 - share of the budget used) log cost
-    - the value that is reached or beaten with a chance of 20 %
 
-EI the expected improvement over the best of the study when that horizon is reached, cost what it takes to get there.
-The first finds what pays soon: at the beginning what is cheap, at the end what is best. The second does not look at
-cost or at the best so far, and trains on what may become the best of all, where learning begins late or what is cheap
-is never good. The run is trained for a small part of a training, then all are compared again: a run that disappoints
-stays paused, and is resumed if the others disappoint more.
+EI the expected improvement over the best of the study when that horizon is reached, cost what it takes to get there:
+at the beginning what is cheap, at the end what is best. New configurations that are nearly the same as one that was
+begun are left out: the network would hope for another outcome each time. The run is trained for a small part of a
+training, then all are compared again: a run that disappoints stays paused, and is resumed if the others disappoint
+more. Where short trainings tell little of their ends, because learning begins late, the part is larger.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCosts
 from farthing.policies.thaw.runs import (
     MOST_CURVES,
+    TINY,
     Expected,
     KnownCurves,
     known_steps,
@@ -48,13 +48,14 @@ from farthing.policies.thaw.runs import (
 )
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
-from farthing.surrogates.curves.network import CHECKSUM, expected_gain, quantile, require_file, weights
+from farthing.surrogates.curves.network import CHECKSUM, expected_gain, require_file, weights
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Proposal
 
 POOL = 96  # new configurations from all of the space
 ANCHORS = 3  # trainings whose surroundings are searched
-CHANCE = 0.2  # of reaching the value that runs are compared by, in one of three asks
+CLEAR = 0.15  # clarity from which on runs are compared again after one period; below it periods are longer
+MOST_PERIODS = 4.0  # that a run is trained for between two comparisons where short trainings tell nothing
 THINKING = 4.0  # times the time of an ask that a run is trained for, where a budget of seconds pays for both
 DIGITS = 16  # of a checksum, which a study stores
 
@@ -68,9 +69,9 @@ class Thaw:
 
     initial     configurations of the design, each trained for one `period`
     period      share of a complete training after which all runs are compared again; more where thinking would take
-                a large part of the budget
+                a large part of the budget, and up to four times as much where short trainings tell little
     alpha       exponent of cost at the beginning of the budget, which falls to 0 at its end: with 0 only improvement
-                counts, with 1 improvement per cost (in two of three asks)
+                counts, with 1 improvement per cost
     cost_model  of the cost of a step: all models of cost, weighted ("auto"), or one of them by name (docs/cost.md)
 
     `network` is no option: it tells a study of another network, which goes on with the one of this version.
@@ -190,51 +191,37 @@ class _Chooser:
         if config is None:
             return None
         what = "a new configuration" if trial is None else f"resumed at step {step}"
-        reason = f"{what}: {self._merit} by step {horizon}"
+        reason = f"{what}: largest expected improvement per cost^{self._alpha:.2g}, by step {horizon}"
         return Proposal(number if trial is None else trial.number, config, cost, reason, self.costs.fits, step, stop)
-
-    @property
-    def _merit(self) -> str:
-        """By what this choice is made, in words."""
-        if self._is_hopeful:
-            return f"the lowest value that has a chance of {CHANCE:.0%},"
-        return f"largest expected improvement per cost^{self._alpha:.2g},"
-
-    @property
-    def _is_hopeful(self) -> bool:
-        """Whether it is the turn of what may become the best of all."""
-        return (self.history.asks + len(self.planned)) % 3 == 2
 
     @property
     def _alpha(self) -> float:
         return self.policy.alpha * cooled(self.ledger, 0.0)
 
     def _period(self, log_cost: float) -> int:
-        """Steps until all runs are compared again: training should cost THINKING times the asks, where those cost."""
+        """Steps until all runs are compared again: more than a period where so little tells nothing. Training should
+        cost THINKING times the asks, where those cost."""
+        periods = min(max(CLEAR / max(self.known.clarity, TINY), 1.0), MOST_PERIODS)
         per_ask = self.ledger.account("optimiser") / max(self.history.asks, 1)
         enough = math.ceil(min(THINKING * per_ask / math.exp(log_cost), self._T)) if per_ask > 0.0 else 1
-        return max(self.policy.steps_of_period(self._T), enough)
+        return max(round(periods * self.policy.period * self._T), enough)
 
     def _candidates(self) -> RunCandidates:
         taken = {run.number for run in self.planned}
         paused = [trial for trial in paused_of(self.history, self.known) if trial.number not in taken]
-        U = new_points(self.fresh, self.known.anchors, POOL, self.rng)
+        U = self.known.apart(new_points(self.fresh, self.known.anchors, POOL, self.rng))
         return RunCandidates.of(self.space, self.costs, self.start, U, paused)
 
     def _utility(self, found: RunCandidates, stops: Array) -> Array:
-        """What the rule of this turn says of candidates at their horizons (c, q), -inf where not one new step can be
-        paid for."""
+        """log EI - alpha log cost (c, q) of candidates at their horizons, with the chance of success; -inf where not
+        one new step can be paid for."""
         keep_to_deadline()
         if not len(found.U):
             return np.full((1, 1), -np.inf)
-        p = outcomes(found, self.known, stops)
-        utility = -quantile(p, CHANCE) if self._is_hopeful else self._log_ei_per_cost(found, stops, p)
+        with np.errstate(divide="ignore", over="ignore"):
+            log_ei = np.log(expected_gain(outcomes(found, self.known, stops)))
+            cost = np.exp(found.log_cost)[:, None] * (stops - found.step[:, None]) + found.start[:, None]
+        utility = log_ei - self._alpha * np.log(np.maximum(cost, LEAST_COST))
         if self.success is not None:
             utility = utility + self.success.log_success(found.X)[:, None]
         return np.where((stops > known_steps(found)[:, None]) & np.isfinite(utility), utility, -np.inf)
-
-    def _log_ei_per_cost(self, found: RunCandidates, stops: Array, p: Array) -> Array:
-        with np.errstate(divide="ignore", over="ignore"):
-            log_ei = np.log(expected_gain(p))
-            cost = np.exp(found.log_cost)[:, None] * (stops - found.step[:, None]) + found.start[:, None]
-        return np.asarray(log_ei - self._alpha * np.log(np.maximum(cost, LEAST_COST)))

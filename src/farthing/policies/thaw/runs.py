@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from farthing.history import History, TrackedTrial, units
 from farthing.history.ways import Way, few_rows
 from farthing.numerics.arrays import Array
+from farthing.numerics.linalg import squared_distances
 from farthing.policies.run_candidates import RunCandidates
 from farthing.space import Space
-from farthing.surrogates.curves.network import CurveOutlook, Weights
+from farthing.surrogates.curves.network import CurveOutlook, Weights, mean_and_variance
 from farthing.trial import Status
 
 MOST_CURVES = 300  # that the network looks at: half of them the best, the others from all of the study
+APART = 0.05  # of the box, root mean square over features: a new configuration that is nearer tells nothing new
+FEWEST = 4  # trainings that `clarity` is said of
+TINY = 1e-12
 HORIZONS = (0.2, 0.5, 1.0)  # of a complete training, from where a run is: shorter ones favour what is soon good
 
 
@@ -43,6 +48,7 @@ class KnownCurves:
     curves: Sequence[Array]  # what each of them reported
     row_of: dict[int, int]  # by trial number
     anchors: Array  # (k, p) configurations of the best
+    places: Array  # (m + k, f) of those, and of the k new runs among `waiting`
     now: CurveOutlook  # from what is known
     waiting: Sequence[Expected]  # runs whose outcome is not
     outlook: CurveOutlook  # as if those came out as expected
@@ -65,7 +71,7 @@ class KnownCurves:
         row_of = {trial.number: i for i, trial in enumerate(trained)}
         anchors = units([trained[i] for i in np.argsort(ends, kind="stable")[:best]], len(space))
         running = [Expected(trial.number, trial.unit, min(trial.until_step or T, T)) for trial in history.running]
-        return cls(space, X, curves, row_of, anchors, now, (), now).expecting(running)
+        return cls(space, X, curves, row_of, anchors, X, now, (), now).expecting(running)
 
     def expecting(self, more: Sequence[Expected]) -> KnownCurves:
         """With more runs that come out as predicted, each at its median: so that several proposals at once spread out,
@@ -87,7 +93,27 @@ class KnownCurves:
                 grown[i] = np.concatenate([curve, np.linspace(curve.min(), middle, run.stop - len(curve) + 1)[1:]])
         X = np.concatenate([self.X, np.array(extra_X).reshape(-1, self.X.shape[1])])
         outlook = CurveOutlook.of(X, [*grown, *extra], now.T, now.groups, now.weights)
-        return replace(self, waiting=waiting, outlook=outlook)
+        return replace(self, places=X, waiting=waiting, outlook=outlook)
+
+    def apart(self, U: Array) -> Array:
+        """Of new configurations (n, p) those that are not nearly the same as one that was begun, unless all are."""
+        X = self.space.features(U)
+        nearest = squared_distances(X, self.places).min(axis=1) / max(X.shape[1], 1)
+        is_apart = nearest >= APART**2
+        return U[is_apart] if is_apart.any() else U
+
+    @cached_property
+    def clarity(self) -> float:
+        """How much short trainings tell of their ends, from 0 to 1: the share of the variance between the ends of the
+        shorter half that lies in what is predicted of them. 1 while there are too few to say."""
+        steps = np.array([len(curve) for curve in self.curves])
+        short = np.flatnonzero((steps <= np.median(steps)) & (steps < self.now.T))
+        if len(short) < FEWEST:
+            return 1.0
+        end = np.full((len(short), 1), float(self.now.T))
+        mean, variance = mean_and_variance(self.now.begun(short, end)[:, 0])
+        told = float(mean.var())
+        return told / max(told + float(variance.mean()), TINY)
 
 
 def stops_of(found: RunCandidates, T: int, left: float) -> Array:
