@@ -11,9 +11,10 @@ import numpy as np
 
 from farthing.acquisitions.maximize import perturbed
 from farthing.designs.filling import sobol
-from farthing.history import History, TrackedTrial, units
+from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
+from farthing.policies.sampling import NO_TIME, next_of_design
 from farthing.policies.step_costs import StepCosts
 from farthing.space import Space
 from farthing.surrogates.curves.unconstrained import different_rows
@@ -82,10 +83,23 @@ class Chooser(Protocol):
         ...
 
 
+DESIGN = "initial design"
+
+
+def designed(
+    fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, until: int | None, reason: str = DESIGN
+) -> Proposal | None:
+    """A point of the study's Sobol sequence, trained until that step, or to its end if that is None."""
+    config = next_of_design(fresh, history, number, rng)
+    if config is None:
+        return None
+    return Proposal(number, config, reason=NO_TIME if history.way is Way.NONE else reason, until_step=until)
+
+
 def chosen_in_turn(
-    chooser: Chooser | None, designed: Callable[[int], Proposal | None], history: History, n: int
+    chooser: Chooser | None, otherwise: Callable[[int], Proposal | None], history: History, n: int
 ) -> list[Proposal]:
-    """Up to n proposals, one after the other; `designed(number)` where nobody can choose, until it has none either."""
+    """Up to n proposals, one after the other; `otherwise(number)` where nobody can choose, until it has none either."""
     proposals: list[Proposal] = []
     while len(proposals) < n:
         if chooser is not None and proposals:
@@ -93,7 +107,7 @@ def chosen_in_turn(
         number = len(history.trials) + sum(proposal.trial >= len(history.trials) for proposal in proposals)
         proposal = None if chooser is None else chooser.next_proposal(number)
         if proposal is None:
-            proposal = designed(number)
+            proposal = otherwise(number)
         if proposal is None:
             break
         proposals.append(proposal)

@@ -29,15 +29,14 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.checks import finite, number, one_of, refuse, whole_number
-from farthing.history import History, TrackedTrial, Way
+from farthing.history import History, TrackedTrial
 from farthing.policies.bapi.curves import POINTS, CurvePoints, Tolerance, TrainingCurves
 from farthing.policies.bapi.planner import Planner
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.finishing import cost_per_step
 from farthing.policies.model_options import EndOfBudget, ModelledValues
 from farthing.policies.protocol import Published, settle_option
-from farthing.policies.run_candidates import chosen_in_turn
-from farthing.policies.sampling import NO_TIME, next_of_design
+from farthing.policies.run_candidates import chosen_in_turn, designed
 from farthing.policies.step_costs import StepCostModel
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
@@ -176,18 +175,10 @@ class BAPI(Published):
         fresh = FreshSpace(space, history)
         curves = None if len(history.trials) < self.initial else TrainingCurves.of(self, space, history, rng)
         planner = None if curves is None else Planner.of(self, space, history, ledger, fresh, curves, rng)
-        return chosen_in_turn(planner, lambda number: self._designed(fresh, history, number, rng), history, n)
-
-    def _designed(self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator) -> Proposal | None:
-        """A point of a Sobol sequence, trained for one period, or to its end if that is asked for or not known."""
-        config = next_of_design(fresh, history, number, rng)
-        if config is None:
-            return None
         until = history.max_steps
         if until is not None and self.initial_training == "period":
             until = self.steps_of_period(until)
-        reason = "initial design" if history.way is not Way.NONE else NO_TIME
-        return Proposal(number, config, reason=reason, until_step=until)
+        return chosen_in_turn(planner, lambda number: designed(fresh, history, number, rng, until), history, n)
 
 
 def _tolerance(name: str, given: Any) -> Tolerance:

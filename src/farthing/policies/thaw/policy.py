@@ -25,7 +25,7 @@ import numpy as np
 
 from farthing.budget import Ledger
 from farthing.checks import number, one_of, refuse, whole_number
-from farthing.history import History, Way
+from farthing.history import History
 from farthing.numerics.arrays import Array
 from farthing.numerics.deadline import keep_to_deadline
 from farthing.policies.candidates import FreshSpace
@@ -33,8 +33,7 @@ from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import success_model
 from farthing.policies.protocol import settle_option
-from farthing.policies.run_candidates import RunCandidates, chosen_in_turn, new_points
-from farthing.policies.sampling import NO_TIME, next_of_design
+from farthing.policies.run_candidates import DESIGN, RunCandidates, chosen_in_turn, designed, new_points
 from farthing.policies.step_costs import StepCosts
 from farthing.policies.thaw.runs import (
     MOST_CURVES,
@@ -54,12 +53,11 @@ from farthing.trial import Proposal
 
 POOL = 96  # new configurations from all of the space
 ANCHORS = 3  # trainings whose surroundings are searched
-CLEAR = 0.15  # clarity from which on runs are compared again after one period; below it periods are longer
+CLEAR = 0.25  # clarity from which on runs are compared again after one period; below it periods are longer
 MOST_PERIODS = 4.0  # that a run is trained for between two comparisons where short trainings tell nothing
 THINKING = 4.0  # times the time of an ask that a run is trained for, where a budget of seconds pays for both
 DIGITS = 16  # of a checksum, which a study stores
 
-DESIGN = "initial design"
 TOO_LITTLE_LEFT = "the next point of the design: no run is predicted to fit into what is left of the budget"
 
 
@@ -105,17 +103,8 @@ class Thaw:
         fresh = FreshSpace(space, history)
         chooser = None if len(history.trials) < self.initial else _Chooser.of(self, space, history, ledger, fresh, rng)
         reason = DESIGN if chooser is None else TOO_LITTLE_LEFT
-        return chosen_in_turn(chooser, lambda number: self._designed(fresh, history, number, rng, reason), history, n)
-
-    def _designed(
-        self, fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, reason: str
-    ) -> Proposal | None:
-        """A point of a Sobol sequence, trained for one period, or to its end if that is not known."""
-        config = next_of_design(fresh, history, number, rng)
-        if config is None:
-            return None
         until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
-        return Proposal(number, config, reason=NO_TIME if history.way is Way.NONE else reason, until_step=until)
+        return chosen_in_turn(chooser, lambda number: designed(fresh, history, number, rng, until, reason), history, n)
 
 
 def _digits(name: str, given: Any) -> str:
