@@ -87,6 +87,7 @@ def packed(steps: int, trainings: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def save(name: str, kind: ModuleType, complete: Mapping[str, list[dict[str, Any]]]) -> Path:
+    """The data sets that are complete, and those that the file has already, whoever recorded them."""
     arrays = {
         f"{data}.{what}": array
         for data, trainings in complete.items()
@@ -94,6 +95,11 @@ def save(name: str, kind: ModuleType, complete: Mapping[str, list[dict[str, Any]
     }
     RECORDED.mkdir(exist_ok=True)
     path = RECORDED / f"{name}.npz"
+    if path.exists():
+        with np.load(path, allow_pickle=False) as stored:
+            if str(stored["space"]) != json.dumps(kind.SPACE):
+                raise SystemExit(f"{path} has another space: remove it to record the kind anew")
+            arrays = {key: stored[key] for key in stored.files if key not in ("space", "data")} | arrays
     np.savez_compressed(path, space=json.dumps(kind.SPACE), data=np.array(kind.TASKS), **arrays)
     return path
 

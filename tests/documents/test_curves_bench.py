@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ if str(ROOT) not in sys.path:  # `pytest` alone, in place of `python -m pytest`
 from benchmarks.common.described_spaces import place  # noqa: E402
 from benchmarks.common.documents import page  # noqa: E402
 from benchmarks.curves import page as curve_page  # noqa: E402
+from benchmarks.curves import record as recording  # noqa: E402
 from benchmarks.curves import runs as curve_runs  # noqa: E402
 from benchmarks.curves.findings import complete, findings, pooled  # noqa: E402
 from benchmarks.curves.methods import own, peer  # noqa: E402
@@ -220,3 +222,22 @@ def test_a_page_says_where_a_peer_is_better_and_what_charging_the_own_time_does(
     assert "| cnn/y | 4 trainings | 0.300 | random search | 0.100 |" in plain
     assert "sgd/x | 4 trainings" not in plain.partition("## Where a peer was better")[2].partition("## Budget")[0]
     assert "sgd (1.000, compared with 0.400 of random search)" in charged  # 9 seconds before the first step
+
+
+def test_a_data_set_joins_those_of_the_file_and_one_that_is_recorded_again_replaces_itself(tmp_path, monkeypatch):
+    """Whoever has the file can go on, without what was kept while it was made."""
+    monkeypatch.setattr(recording, "RECORDED", tmp_path)
+    kind = SimpleNamespace(SPACE=SPACE, STEPS=2, TASKS=("first", "second"))
+
+    def trainings(value: float) -> list[dict]:
+        return [{"config": one, "values": [1.0, value], "seconds": [0.5, 0.5], "error": None} for one in CONFIGS]
+
+    recording.save("kind", kind, {"first": trainings(0.1)})
+    recording.save("kind", kind, {"second": trainings(0.2)})
+    path = recording.save("kind", kind, {"first": trainings(0.3)})
+    with np.load(path, allow_pickle=False) as stored:
+        ends = {name: stored[f"{name}.values"][:, -1].tolist() for name in kind.TASKS}
+    assert ends == {"first": pytest.approx([0.3] * 4), "second": pytest.approx([0.2] * 4)}
+    kind.SPACE = SPACE[:1]
+    with pytest.raises(SystemExit, match="another space"):
+        recording.save("kind", kind, {"second": trainings(0.4)})
