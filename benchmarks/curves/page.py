@@ -125,7 +125,8 @@ MEASURED = """
 {about}
 
 Each kind has four data sets in the code. Those recorded so far were used in turn, which was said before any was looked
-at: the first and the third to choose defaults of Farthing's, the second and the fourth for this page. Random configurations were trained completely, with one thread; every step was timed in CPU seconds, which is its cost.
+at: the first and the third to choose defaults of Farthing's, the second and the fourth for this page. Random
+configurations were trained completely, with one thread; every step was timed in CPU seconds, which is its cost.
 A set lists those configurations, so what a method proposes is not trained itself. A new training is that of the nearest
 listed configuration that the search has not begun: ranges are scaled to [0, 1], logarithmic ones by their logarithm,
 two different choices are 1 apart, and the distance is Euclidean. When all have been begun, it is the nearest that was
