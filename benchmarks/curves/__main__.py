@@ -31,7 +31,7 @@ from benchmarks.curves.selection import is_whole, selected_methods, selected_see
 from benchmarks.curves.text import brief
 
 UNRANKED = ("own",)
-METHODS = (own("auto", "subject"), own("bapi"), own("thaw"), own("bopt"), *PEERS)
+METHODS = (own("auto", "subject"), own("bapi"), *PEERS)  # `auto` is `thaw` here, and finishes the best
 MULTIPLES = (4.0, 8.0, 16.0)  # budgets, in mean costs of a training
 SEEDS, QUICK_SEEDS = tuple(range(10)), (0, 1)
 QUICK_METHODS, QUICK_SETS, QUICK_MULTIPLES = ("auto", "random", "hyperband", "tpe-median"), 2, (4.0,)

@@ -141,8 +141,8 @@ the median of the best values of its configurations.{lcbench}
   `Study.tell(failed=...)`, Optuna by the state FAIL, HpBandSter by a run without a result, SMAC3 by the status CRASHED
   and the worst value so far (infinity, its default, would leave its model nothing of the other values), DEHB by a
   value of 1e6, NePS by an exception.
-- `auto`, `bapi`, `thaw` and `bopt` use `Study.ask` and `Study.report` with `max_steps`, at their defaults. They know
-  the budget.
+- `auto`, which is `thaw` here, and `bapi` use `Study.ask` and `Study.report` with `max_steps`, at their defaults.
+  They know the budget.
 - Random search and GPSampler: Optuna's, complete trainings. TPE with `MedianPruner` and with `HyperbandPruner`, told
   the number of steps: Optuna's defaults, every step reported. Pruned trainings are lost, because Optuna cannot resume
   them.
