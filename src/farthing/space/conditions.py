@@ -54,13 +54,20 @@ class Clause:
     def holds_in(self, levels: Ints, active: Mask) -> Mask:
         """Which rows (n,) of levels (n, p) meet the clause."""
         found = np.ones(len(levels), dtype=np.bool_)
-        for j, wanted in self._arrays:
-            found &= active[:, j] & np.isin(levels[:, j], wanted)
+        for j, is_wanted in self._tables:
+            found &= active[:, j] & is_wanted[np.minimum(levels[:, j], len(is_wanted) - 1)]
         return found
 
     @cached_property
-    def _arrays(self) -> list[tuple[int, Ints]]:
-        return [(j, np.array(sorted(levels), dtype=np.intp)) for j, levels in self.wanted]
+    def _tables(self) -> list[tuple[int, Mask]]:
+        """Per parameter, whether each level is wanted; the last entry is that of all beyond. Looking levels up is much
+        faster than searching for them."""
+        tables = []
+        for j, levels in self.wanted:
+            is_wanted = np.zeros(max(levels) + 2, dtype=np.bool_)
+            is_wanted[list(levels)] = True
+            tables.append((j, is_wanted))
+        return tables
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
