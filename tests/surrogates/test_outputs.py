@@ -18,7 +18,8 @@ def readings(draw: st.DrawFn) -> np.ndarray:
     """Distinct values of three digits, of either sign, over twelve decades, now and then with a run at 1e9."""
     digits = st.integers(-999, 999)
     exponents = draw(st.sampled_from([(0, 0), (-2, 2), (-6, 3)]))
-    numbers = st.tuples(digits, st.integers(*exponents)).map(lambda pair: pair[0] * 10.0 ** pair[1])
+    # Read as decimals: products would make two different floats of 28e-4 and 280e-5.
+    numbers = st.tuples(digits, st.integers(*exponents)).map(lambda pair: float(f"{pair[0]}e{pair[1]}"))
     values = draw(st.lists(numbers, min_size=2, max_size=30, unique=True))
     return np.unique([*values, *([1e9] if draw(st.booleans()) else [])])
 

@@ -58,9 +58,13 @@ def test_a_factor_between_the_levels_is_found_and_used(factor, seed):
 
 @pytest.mark.parametrize(("factor", "seen"), [(10.0, 1.0), (0.1, 0.1)])
 def test_the_best_so_far_shows_no_factor_above_1(factor, seen):
-    """With level="best" a complete value is at most the fast one: what docs/bopt.md says of rho=None."""
-    study = studied(lambda config: (bowl(config), factor * bowl(config)), rho=None, level="best")
-    assert levels_of(study).model.hyperparameters.rho == pytest.approx(seen, rel=0.05)
+    """With level="best" a complete value is at most the fast one: what docs/bopt.md says of rho=None. In the median of
+    five seeds: with few complete runs, what one study finds depends on the last digits of the processor."""
+    found = [
+        levels_of(studied(lambda config: (bowl(config), factor * bowl(config)), seed=seed, rho=None, level="best"))
+        for seed in range(5)
+    ]
+    assert np.median([levels.model.hyperparameters.rho for levels in found]) == pytest.approx(seen, rel=0.05)
 
 
 @pytest.mark.parametrize("height", [0.3, 1.0, 3.0])
