@@ -17,6 +17,8 @@ import xgboost as xgb
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification, make_friedman1
 
+from benchmarks.curves.scores import relative_rmse
+
 Array = NDArray[Any]
 
 SPACE: list[dict[str, Any]] = [
@@ -71,12 +73,6 @@ def parameters(config: dict[str, Any], classes: bool, seed: int) -> dict[str, An
 def log_loss(P: Array, y: Array) -> float:
     """NaN stays NaN; a probability of 0 counts as 1e-15."""
     return float(-np.log(np.maximum(np.where(y == 1, P, 1.0 - P), 1e-15)).mean())
-
-
-def relative_rmse(predicted: Array, y: Array) -> float:
-    """Root mean squared error, 1 for the mean of the validation rows; inf if it overflows."""
-    with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
 
 
 # -- data --------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from benchmarks.curves.scores import relative_rmse
+
 Array = NDArray[Any]
 
 SPACE: list[dict[str, Any]] = [
@@ -74,11 +76,6 @@ def step(model: MLPClassifier | MLPRegressor, data: Task, rows: Array) -> float:
 def log_loss(P: Array, y: Array) -> float:
     """NaN stays NaN; a probability of 0 counts as 1e-15."""
     return float(-np.log(np.maximum(P[np.arange(len(y)), y], 1e-15)).mean())
-
-
-def relative_rmse(predicted: Array, y: Array) -> float:
-    """Root mean squared error, 1 for the mean of the validation rows."""
-    return float(np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
 
 
 # -- data --------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
+from benchmarks.curves.scores import relative_rmse
+
 Array = NDArray[Any]
 Split = tuple[Array, Array, Array, Array]  # X, y to train on, and to validate
 
@@ -84,12 +86,6 @@ def random_features(config: dict[str, Any], columns: int, rng: np.random.Generat
 
 def error_rate(predicted: Array, y: Array) -> float:
     return float(np.mean(predicted != y))
-
-
-def relative_rmse(predicted: Array, y: Array) -> float:
-    """Root mean squared error, 1 for the mean of the validation rows; inf if it overflows."""
-    with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean((predicted - y) ** 2)) / y.std())
 
 
 # -- data --------------------------------------------------------------------------------------------------------------

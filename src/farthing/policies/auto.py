@@ -1,7 +1,7 @@
 """Policy `auto`: picks the policy that suits the objective and the budget.
 
-Where cost is limited: for learners that train step by step, the best of `thaw`, `bapi` and `bopt` on the half of the
-recorded curves that defaults are chosen on (`make bench-curves`); else the best of the cost-aware policies on
+Where cost is limited: for learners that train step by step, the better of `thaw` and `bapi` on the half of the recorded
+curves that defaults are chosen on (docs/curve-network.md); else the best of the cost-aware policies on
 `make bench-blackbox`. Where only evaluations are counted, all cost the same, and expected improvement alone decides.
 """
 
