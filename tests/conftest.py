@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,11 @@ def pytest_configure() -> None:
 
     What a kill leaves behind is the same there. Tests that need a disk's slowness ask for `disk_path`.
     """
+    with suppress(ImportError):  # the environment of tests/libraries does without
+        from hypothesis import settings
+
+        settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+        settings.load_profile("unhurried")
     if usable_memory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

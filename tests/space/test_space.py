@@ -482,27 +482,44 @@ class TestFeatures:
 
     @quick
     @given(spaces_with_rows(), st.integers(0, 2**32 - 1))
-    def test_pull_is_the_gradient_of_the_features(self, space_and_rows, seed):
+    def test_a_slice_shows_its_rows_as_the_space_does_and_pulls_gradients_back(self, space_and_rows, seed):
         space, U = space_and_rows
-        # Away from the faces of the cube, and never across the edge of a bin: levels sit at their centres.
-        U = np.clip(space.snap(U), 1e-3, 1 - 1e-3)
-        weights = np.random.default_rng(seed).normal(size=len(space.groups))
-        pulled = space.pull(U, np.tile(weights, (len(U), 1)))
-        step = 1e-4
-        for j, levels in enumerate(space.levels):
-            if levels is not None and levels > 100:
-                assert (pulled[:, j] == 0).all()
-                continue
+        rng, rows = np.random.default_rng(seed), np.arange(len(U))
+        U = space.snap(U)
+        part = space.sliced(U)
+        np.testing.assert_allclose(part.features(U, rows), space.features(U), atol=1e-12)
+
+        weights, step = rng.normal(size=len(space.groups)), 1e-4
+        pulled = part.pull(np.tile(weights, (len(U), 1)), rows)
+        for j, param in enumerate(space.params.values()):
             shift = step * np.eye(len(space))[j]
-            slope = (space.features(U + shift) - space.features(U - shift)) @ weights / (2 * step)
-            np.testing.assert_allclose(pulled[:, j], slope, atol=1e-8)
+            moved = part.features(U + shift, rows) - part.features(U - shift, rows)
+            np.testing.assert_allclose(pulled[:, j], moved @ weights / (2 * step), atol=1e-8)
+            if isinstance(param, Real | Integer):
+                assert (np.abs(moved).sum(axis=1) > 0).tolist() == space.active(U)[:, j].tolist()
+            else:
+                assert not moved.any()
+
+
+class TestFingerprints:
+    @quick
+    @given(spaces_with_rows())
+    def test_they_differ_where_keys_do(self, space_and_rows):
+        space, U = space_and_rows
+        numbers, says_all = space.fingerprints(U)
+        keys = space.keys(U)
+        for i in range(len(U)):
+            reals = [j for j, levels in enumerate(space.levels) if levels is None and keys[i][j] is not None]
+            assert says_all[i] == (not reals)
+            for k in np.flatnonzero(says_all):
+                assert (numbers[i] == numbers[k]) == (keys[i] == keys[k]) or not says_all[i]
 
 
 class TestNeighbours:
     def test_few_levels_are_all_tried_and_many_by_jumps(self):
         space = Space(few=Integer(1, 12), many=Integer(0, 99), options=Choice(list(range(64))))
         here = {"few": 4, "many": 10, "options": 7}
-        rows = space.decode_many(space.neighbours(space.encode(here)))
+        rows = space.decode_many(space.neighbours(space.encode(here)[None])[0])
         tried = {name: sorted(row[name] for row in rows if row[name] != here[name]) for name in here}
         assert tried["few"] == [n for n in range(1, 13) if n != 4]
         assert tried["many"] == [2, 6, 8, 9, 11, 12, 14, 18, 26, 42, 74]
@@ -513,7 +530,7 @@ class TestNeighbours:
     @given(spaces_with_rows())
     def test_a_neighbour_is_snapped_and_moves_one_active_discrete_parameter(self, space_and_rows):
         space, U = space_and_rows
-        rows = space.neighbours(U[0])
+        rows = space.neighbours(U[:1])[0]
         assert rows.shape[1] == len(space)
         assert np.array_equal(space.snap(rows), rows)
         (here,) = space.keys(U[:1])
@@ -524,12 +541,21 @@ class TestNeighbours:
             assert len(moved) == 1
             assert space.levels[moved[0]] is not None
 
+    @quick
+    @given(spaces_with_rows())
+    def test_rows_together_have_the_neighbours_of_each_alone_in_order(self, space_and_rows):
+        space, U = space_and_rows
+        moved, owners = space.neighbours(U)
+        for i in range(len(U)):
+            np.testing.assert_array_equal(moved[owners == i], space.neighbours(U[[i]])[0])
+        assert (np.diff(owners) >= 0).all()
+
     def test_a_space_of_reals_has_no_neighbours(self):
-        assert Space(a=Real(0, 1), b=Real(0, 1)).neighbours([0.5, 0.5]).shape == (0, 2)
+        assert Space(a=Real(0, 1), b=Real(0, 1)).neighbours([[0.5, 0.5]])[0].shape == (0, 2)
 
     def test_an_inactive_parameter_is_not_moved(self):
         space = Space(a=Choice(["x", "y"]), b=Integer(1, 5, when={"a": "y"}))
-        assert space.decode_many(space.neighbours(space.encode({"a": "x"}))) == [{"a": "y", "b": 3}]
+        assert space.decode_many(space.neighbours(space.encode({"a": "x"})[None])[0]) == [{"a": "y", "b": 3}]
 
 
 class TestForbid:

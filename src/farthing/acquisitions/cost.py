@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.acquisitions.improvement import Acquisition
-from farthing.acquisitions.maximize import Domain, Ranking, ranked, stepped, top
+from farthing.acquisitions.maximize import Domain, Ranking, Slice, ranked, stepped, top
 from farthing.numerics.arrays import Array
 from farthing.numerics.optimize import Function, Rows, minimize_rows
 from farthing.surrogates.cost.log_cost import CostModel
@@ -26,6 +26,7 @@ STARTS = 6  # feasible points, and as many that miss by at most SLACK of log EI:
 SLACK = 1.0
 OUTER = 4  # rounds of the augmented Lagrangian; what still ends outside is moved back inside
 INNER = 8  # rounds of L-BFGS in each
+CONTEXTUAL_TURNS = 2  # of continuous and discrete moves: more turns hardly find cheaper points, and take as long each
 FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0  # log cost and log EI are both of size 1, so no scaling is needed
 MARGIN = 1e-5  # of log EI: aim this far inside the constraint
 NO_INFLUENCE = 1e-9  # a smaller slope of log cost is rounding
@@ -82,36 +83,38 @@ class Contextual:
         return self._back_inside(domain, cheaper, self._better_at_equal_cost(domain, cheaper))
 
     def _cheapest(self, domain: Domain, U: Array) -> Array:
+        part, everyone = domain.sliced(U), np.arange(len(U))
         multiplier, penalty = np.zeros(len(U)), FIRST_PENALTY
         aim = min(self.threshold + MARGIN, self.best)
         for _ in range(OUTER):
-            U = minimize_rows(self._lagrangian(domain, multiplier, penalty, aim), U, rounds=INNER)[0]
-            g = aim - self.improvement(domain.features(U))
+            U = minimize_rows(self._lagrangian(part, multiplier, penalty, aim), U, rounds=INNER)[0]
+            g = aim - self.improvement(part.features(U, everyone))
             multiplier = np.maximum(multiplier + penalty * g, 0.0)
             penalty *= PENALTY_GROWTH
         return U
 
-    def _lagrangian(self, domain: Domain, multiplier: Array, penalty: float, aim: float) -> Function:
+    def _lagrangian(self, part: Slice, multiplier: Array, penalty: float, aim: float) -> Function:
         """log cost + [max(0, multiplier + penalty g)^2 - multiplier^2] / (2 penalty), with its gradient."""
 
         def function(U: Array, rows: Rows) -> tuple[Array, Array]:
-            X = domain.features(U)
+            X = part.features(U, rows)
             log_ei, log_ei_slope = self.improvement.with_gradient(X)
             log_cost, log_cost_slope = self.log_cost.mean_with_gradient(X)
             force = np.maximum(multiplier[rows] + penalty * (aim - log_ei), 0.0)
             value = log_cost + (force**2 - multiplier[rows] ** 2) / (2.0 * penalty)
-            return value, domain.pull(U, log_cost_slope - force[:, None] * log_ei_slope)
+            return value, part.pull(log_cost_slope - force[:, None] * log_ei_slope, rows)
 
         return function
 
     def _better_at_equal_cost(self, domain: Domain, U: Array) -> Array:
         """Larger EI at the same cost: only coordinates without influence on the cost move."""
-        slope = self.log_cost.mean_with_gradient(domain.features(U))[1]
-        same_cost = np.abs(domain.pull(U, slope)) <= NO_INFLUENCE
+        part, everyone = domain.sliced(U), np.arange(len(U))
+        slope = self.log_cost.mean_with_gradient(part.features(U, everyone))[1]
+        same_cost = np.abs(part.pull(slope, everyone)) <= NO_INFLUENCE
 
         def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
-            value, gradient = self.improvement.with_gradient(domain.features(V))
-            return -value, np.where(same_cost[rows], -domain.pull(V, gradient), 0.0)
+            value, gradient = self.improvement.with_gradient(part.features(V, rows))
+            return -value, np.where(same_cost[rows], -part.pull(gradient, rows), 0.0)
 
         return minimize_rows(descent, U, rounds=INNER)[0]
 
@@ -139,5 +142,5 @@ def contextual(
     values = utility.of(found.utility, costs)
     close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)
     starts = np.unique(np.concatenate([[0], top(values, STARTS), top(close, STARTS)]))  # the best EI is always feasible
-    U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb)
+    U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb, CONTEXTUAL_TURNS)
     return ranked(np.concatenate([U, found.U]), np.concatenate([gained, values]))

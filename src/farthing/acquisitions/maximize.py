@@ -34,15 +34,25 @@ TURNS = 4  # alternations of continuous and discrete moves
 WORTH = 1e-4  # gain in log utility below which polishing ends
 
 
+class Slice(Protocol):
+    """The points around some rows in which only numbers move; `rows` (m,) says which of them a point belongs to."""
+
+    def features(self, V: Array, rows: Rows) -> Array: ...
+    def pull(self, G: Array, rows: Rows) -> Array: ...
+
+
 class Domain(Protocol):
-    """What the search needs to know about a space; `levels` has the number of values of each discrete coordinate."""
+    """What the search needs to know about a space: `levels` has the number of values of each discrete coordinate, and
+    `slides` says whether there are numbers, along which a gradient can be followed."""
 
     @property
     def levels(self) -> Sequence[int | None]: ...
+    @property
+    def slides(self) -> bool: ...
     def snap(self, U: Array) -> Array: ...
     def features(self, U: Array) -> Array: ...
-    def pull(self, U: Array, G: Array) -> Array: ...
-    def neighbours(self, u: Array) -> Array: ...
+    def sliced(self, U: Array) -> Slice: ...
+    def neighbours(self, U: Array) -> tuple[Array, Rows]: ...
     def admissible(self, U: Array) -> Mask: ...
 
 
@@ -114,16 +124,17 @@ def top(utility: Array, count: int) -> NDArray[np.intp]:
 
 
 def stepped(
-    utility: Utility, domain: Domain, U: Array, values: Array, climb: Callable[[Domain, Array], Array]
-) -> tuple[Array, Array]:
-    """Rows U (b, p) of the given values, improved by `climb` and by discrete moves in turn until neither gains."""
+    utility: Utility, domain: Domain, U: Array, values: Array, climb: Callable[[Domain, Array], Array],
+    turns: int = TURNS,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Rows U (b, p) of the given values, improved by `climb` and by discrete moves in turn until neither gains, at most
+    so many times."""
     U, values = U.copy(), values.copy()
     rows = np.arange(len(U))
-    has_continuous = any(count is None for count in domain.levels)
     has_discrete = any(count is not None for count in domain.levels)
-    for _ in range(TURNS):
+    for _ in range(turns):
         before = values[rows].copy()
-        if has_continuous:
+        if domain.slides:
             _keep_better(utility, domain, U, values, rows, domain.snap(climb(domain, U[rows])))
         if not has_discrete:
             break
@@ -138,9 +149,11 @@ def uphill(acquisition: Acquisition) -> Callable[[Domain, Array], Array]:
     """The climb of an acquisition over the continuous coordinates, all rows at once."""
 
     def climb(domain: Domain, U: Array) -> Array:
+        part = domain.sliced(U)
+
         def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
-            values, slopes = acquisition.with_gradient(domain.features(V))
-            return -values, -domain.pull(V, slopes)
+            values, slopes = acquisition.with_gradient(part.features(V, rows))
+            return -values, -part.pull(slopes, rows)
 
         return minimize_rows(descent, U, rounds=ROUNDS, ftol=WORTH)[0]
 
@@ -157,16 +170,18 @@ def _keep_better(utility: Utility, domain: Domain, U: Array, values: Array, rows
 def _step(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows) -> None:
     """Make the best move of one discrete coordinate in each row, and repeat while it gains."""
     while len(rows):
-        neighbours = [domain.neighbours(U[row]) for row in rows]
-        owners = np.repeat(np.arange(len(rows)), [len(block) for block in neighbours])
-        if not len(owners):
+        moves, owners = domain.neighbours(U[rows])
+        if not len(moves):
             return
-        moves = np.concatenate(neighbours)
         reached = _utility(utility, domain, moves)
-        gained = np.zeros(len(rows), dtype=bool)
-        for k, row in enumerate(rows):
-            own = np.flatnonzero(owners == k)
-            best = own[np.argmax(reached[own])] if len(own) else -1
-            if best >= 0 and reached[best] > values[row] + WORTH:
-                U[row], values[row], gained[k] = moves[best], reached[best], True
-        rows = rows[gained]
+        best = _first_largest(reached, owners)
+        gains = reached[best] > values[rows[owners[best]]] + WORTH
+        best, rows = best[gains], rows[owners[best[gains]]]
+        U[rows], values[rows] = moves[best], reached[best]
+
+
+def _first_largest(values: Array, owners: Rows) -> Rows:
+    """The index of the largest value of each owner, the first of equal ones; `owners` (m,) rise."""
+    order = np.lexsort((-values, owners))  # stable: of equal values the first stays first
+    leads = np.concatenate([[True], owners[order][1:] != owners[order][:-1]])
+    return np.asarray(order[leads])

@@ -69,9 +69,24 @@ def lower_inverse(L: Array) -> Array:
     return np.asarray(dpotri(L, lower=1)[0])
 
 
+class DistancesTo:
+    """Squared distances to points B (n, f): what they take of B alone is computed once.
+
+    >>> DistancesTo(np.array([[0.0, 1.0]]))(np.array([[0.0, 3.0]])).tolist()
+    [[4.0]]
+    """
+
+    def __init__(self, B: Array) -> None:
+        self._towards, self._norms = -2.0 * B.T, np.einsum("ij,ij->i", B, B)
+
+    def __call__(self, A: Array) -> Array:
+        """(m, n) from A (m, f), by one matrix product; rounding below zero is cut off."""
+        s = A @ self._towards
+        s += np.einsum("ij,ij->i", A, A)[:, None]
+        s += self._norms
+        return np.maximum(s, 0.0, out=s)
+
+
 def squared_distances(A: Array, B: Array) -> Array:
-    """(m, n) squared distances by one matrix product; rounding below zero is cut off."""
-    s = A @ (-2.0 * B.T)
-    s += np.einsum("ij,ij->i", A, A)[:, None]
-    s += np.einsum("ij,ij->i", B, B)[None, :]
-    return np.maximum(s, 0.0, out=s)
+    """(m, n) squared distances."""
+    return DistancesTo(B)(A)

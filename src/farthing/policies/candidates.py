@@ -6,14 +6,16 @@ the forbidden ones. It is the domain of the acquisition's maximiser, and hands o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 import numpy as np
 
-from farthing.history import History
-from farthing.numerics.arrays import Array, Mask
+from farthing.history import History, units
+from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.space import Real, Space
+from farthing.space.conditions import Key
+from farthing.space.slices import Slice
 from farthing.trial import Config
 
 ANCHORS = 3  # best points whose surroundings are searched: several, since they may lie in different valleys
@@ -26,14 +28,25 @@ RANDOM_TRIES = 4_096  # draws before a finite space is enumerated, which would b
 class Taken:
     """Keys of taken configurations: those of a history, which are not copied, and those claimed since."""
 
-    def __init__(self, history: History) -> None:
-        self._before, self._claimed = history.taken, set[Hashable]()
+    def __init__(self, space: Space, history: History) -> None:
+        self._space, self._history, self._claimed = space, history, set[Key]()
+        self._numbers: Ints | None = None
 
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._claimed or key in self._before
+    def __contains__(self, key: object) -> bool:
+        return key in self._claimed or key in self._history.taken
 
-    def add(self, key: Hashable) -> None:
+    def add(self, key: Key) -> None:
         self._claimed.add(key)
+        self._numbers = None
+
+    def among(self, U: Array) -> Mask:
+        """Which rows of U (m, p) are taken, but for those with an active Real, which hardly ever are."""
+        if self._numbers is None:
+            before = units(list(self._history.trials), len(self._space))
+            since = self._space.units_of(list(self._claimed))
+            self._numbers = np.unique(self._space.fingerprints(np.concatenate([before, since]))[0])
+        numbers, says_all = self._space.fingerprints(U)
+        return says_all & np.isin(numbers, self._numbers)
 
 
 class FreshSpace:
@@ -41,7 +54,7 @@ class FreshSpace:
 
     def __init__(self, space: Space, history: History) -> None:
         self.space = space
-        self.taken = Taken(history)
+        self.taken = Taken(space, history)
         self._condition: Callable[[Array], Mask] | None = None
         # With a continuous coordinate that is always active, two points coincide only in a corner. `claim` checks
         # those, so that `admissible` need not look up hundreds of keys per suggestion.
@@ -51,17 +64,21 @@ class FreshSpace:
     def levels(self) -> Sequence[int | None]:
         return self.space.levels
 
+    @property
+    def slides(self) -> bool:
+        return self.space.slides
+
     def snap(self, U: Array) -> Array:
         return self.space.snap(U)
 
     def features(self, U: Array) -> Array:
         return self.space.features(U)
 
-    def pull(self, U: Array, G: Array) -> Array:
-        return self.space.pull(U, G)
+    def sliced(self, U: Array) -> Slice:
+        return self.space.sliced(U)
 
-    def neighbours(self, u: Array) -> Array:
-        return self.space.neighbours(u)
+    def neighbours(self, U: Array) -> tuple[Array, Ints]:
+        return self.space.neighbours(U)
 
     def where(self, condition: Callable[[Array], Mask]) -> FreshSpace:
         """The same space, restricted to where a condition on features holds. What is taken in one is taken in both."""
@@ -75,8 +92,7 @@ class FreshSpace:
             allowed = np.asarray(allowed & self._condition(self.space.features(U)))
         if self._never_coincides:
             return allowed
-        fresh = np.array([key not in self.taken for key in self.space.keys(U)], dtype=np.bool_)
-        return np.asarray(allowed & fresh)
+        return np.asarray(allowed & ~self.taken.among(U))
 
     def leading_taken(self, U: Array) -> int:
         """How many rows of U (m, p) come before the first that is not taken."""

@@ -62,12 +62,15 @@ class Clause:
     def _tables(self) -> list[tuple[int, Mask]]:
         """Per parameter, whether each level is wanted; the last entry is that of all beyond. Looking levels up is much
         faster than searching for them."""
-        tables = []
-        for j, levels in self.wanted:
-            is_wanted = np.zeros(max(levels) + 2, dtype=np.bool_)
-            is_wanted[list(levels)] = True
-            tables.append((j, is_wanted))
-        return tables
+        return [(j, _table([levels])[:, 0]) for j, levels in self.wanted]
+
+
+def _table(wanted: Sequence[frozenset[int]]) -> Mask:
+    """Whether each level is in each of the sets, (levels, sets); the last row is that of all levels beyond."""
+    table = np.zeros((max(map(max, wanted)) + 2, len(wanted)), dtype=np.bool_)
+    for i, levels in enumerate(wanted):
+        table[list(levels), i] = True
+    return table
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
@@ -106,7 +109,7 @@ class Conditions:
             for name, param in params.items()
         )
         self.order = self._sorted_by_parents()
-        self._conditional = tuple((j, when) for j in self.order if (when := self.when[j]))
+        self._blocks = tuple(self._in_blocks())
 
     # Building clauses
 
@@ -175,9 +178,22 @@ class Conditions:
     def active(self, levels: Ints) -> Mask:
         """Which parameters (n, p) are active at levels (n, p)."""
         active = np.ones(levels.shape, dtype=np.bool_)
-        for j, when in self._conditional:
-            active[:, j] = when.holds_in(levels, active)
+        for children, parents in self._blocks:
+            for parent, is_wanted in parents:
+                holds = is_wanted[np.minimum(levels[:, parent], len(is_wanted) - 1)] & active[:, parent, np.newaxis]
+                active[:, children] &= holds
         return active
+
+    def _in_blocks(self) -> Iterator[tuple[Ints, list[tuple[int, Mask]]]]:
+        """Children that hang on the same parents, and for each of these a table (levels, children) of what is wanted.
+        Somebody with a choice of learners has dozens of children, and looks them up at once."""
+        blocks: dict[tuple[int, ...], list[int]] = {}
+        for j in self.order:  # a block may wait for nothing that comes later: parents of its first child come before it
+            if parents := tuple(parent for parent, _ in self._parents(j)):
+                blocks.setdefault(parents, []).append(j)
+        for parents, children in blocks.items():
+            wanted = [dict(self._parents(j)) for j in children]
+            yield np.array(children), [(i, _table([levels[i] for levels in wanted])) for i in parents]
 
     def in_words(self, j: int) -> str:
         """When column j is used, for a message."""

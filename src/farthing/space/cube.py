@@ -23,6 +23,7 @@ from farthing.numerics.arrays import Array, Ints, Mask
 from farthing.space import codes
 from farthing.space.conditions import Conditions, Key
 from farthing.space.parameters import Choice, Discrete, Integer, Ordered, Parameter, Real
+from farthing.space.slices import Everything, Slice
 
 # Up to this many levels a local search tries all of them, beyond it jumps of 1, 2, 4, ...: a few dozen neighbours are
 # cheap to score, thousands are not. A Choice may have more, because none of its options is near another.
@@ -58,6 +59,11 @@ class UnitCube:
         self._start = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
         # Real and Integer columns are their unit coordinates; the others are filled in one by one.
         self._plain = np.array([isinstance(param, (Real, Integer)) for param in self._list])
+        self._multipliers = np.random.default_rng(len(self._list)).integers(2**62, size=len(self._list))
+        self._sliding = np.flatnonzero(self._plain)
+        self._jumps = tuple(
+            (j, param, _jumps(param)) for j, param in enumerate(self._list) if not isinstance(param, Real)
+        )
         self._special = tuple((j, param) for j, param in enumerate(self._list) if isinstance(param, (Ordered, Choice)))
 
     def __len__(self) -> int:
@@ -115,12 +121,25 @@ class UnitCube:
             columns.append(places)
         return list(zip(*columns, strict=True))
 
+    def fingerprints(self, U: ArrayLike) -> tuple[Ints, Mask]:
+        """A number (n,) for each row of unit coordinates (n, p), the same for the same configuration and hardly ever
+        for two; and for which rows (n,) it says all: those without an active `Real`. Far faster than `keys`.
+
+        >>> cube = UnitCube({"depth": Integer(1, 4)})
+        >>> numbers, _ = cube.fingerprints([[0.1], [0.2], [0.3]])
+        >>> bool(numbers[0] == numbers[1]), bool(numbers[0] == numbers[2])
+        (True, False)
+        """
+        _, levels, active = self._locate(U)
+        numbers = np.where(active & ~self._real, levels + 1, 0) @ self._multipliers  # wraps around, as hashes do
+        return np.asarray(numbers, dtype=np.intp), np.asarray(~active[:, self._real].any(axis=1))
+
     def _unit(self, key: Key) -> Array:
         """Unit coordinates (p,) of a key, one number at a time: for a few numbers that is faster than arrays."""
         places: Any = zip(self._list, key, strict=True)
         return np.array([0.5 if place is None else param.unit(place) for param, place in places])
 
-    def _units(self, keys: Sequence[Key]) -> Array:
+    def units_of(self, keys: Sequence[Key]) -> Array:
         """Unit coordinates (n, p) of several keys, the same to the last bit."""
         U = np.full((len(keys), len(self._list)), 0.5)  # (n, p)
         for j, param in enumerate(self._list):
@@ -182,9 +201,9 @@ class UnitCube:
         >>> cube.features([[0.3, 0.0], [0.3, 1.0]]).round(2).tolist()
         [[0.3, 0.71, 0.0, 0.0], [0.3, 0.0, 0.0, 0.71]]
         """
-        if self._continuous:
-            return self._clipped(U)
-        rows, levels, active = self._locate(U)
+        return self._clipped(U) if self._continuous else self._features(*self._locate(U))
+
+    def _features(self, rows: Array, levels: Ints, active: Mask) -> Array:
         F = np.zeros((len(rows), len(self._groups)))  # (n, f)
         F[:, self._start[self._plain]] = self._snapped(rows, levels, active)[:, self._plain]
         for j, param in self._special:
@@ -227,37 +246,53 @@ class UnitCube:
         """The feature columns that belong to a `Real`: the only ones along which a gradient is followed."""
         return np.asarray(self._start[self._real])
 
-    def pull(self, U: ArrayLike, G: ArrayLike) -> Array:
-        """Gradients (n, p) by unit coordinate from gradients G (n, f) by feature: 0 except for active Reals.
+    @property
+    def slides(self) -> bool:
+        """Whether there are numbers, along which a gradient can be followed."""
+        return len(self._sliding) > 0
 
-        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).pull([[0.3, 0.3]], [[2.0, 5.0]]).tolist()
+    def sliced(self, U: ArrayLike) -> Slice:
+        """The points that have the levels and conditions of rows U (b, p): only their numbers move.
+
+        >>> cube = UnitCube({"eta": Real(0, 1), "kind": Choice(["a", "b"])})
+        >>> part = cube.sliced([[0.3, 0.9]])
+        >>> part.features(np.array([[0.4, 0.9]]), np.array([0])).tolist()
+        [[0.4, 1.0]]
+        >>> part.pull(np.array([[2.0, 5.0]]), np.array([0])).tolist()
         [[2.0, 0.0]]
         """
         if self._continuous:
-            return np.array(G, dtype=np.float64)
-        columns = np.asarray(G, dtype=np.float64)[:, self._start]
-        return np.where(self.active(U) & self._real, columns, 0.0)
+            return Everything()
+        rows, levels, active = self._locate(U)
+        base = self._features(rows, levels, active)
+        return Slice(self._sliding, self._start[self._sliding], base, active[:, self._sliding], len(self._list))
 
-    def neighbours(self, u: ArrayLike) -> Array:
-        """Snapped rows (m, p) that differ from u (p,) in one active parameter with levels; m may be 0.
+    def neighbours(self, U: ArrayLike) -> tuple[Array, Ints]:
+        """Snapped rows (m, p) that differ from a row of U (b, p) in one active parameter with levels, and which row
+        (m,) that is, in order; m may be 0.
 
         All other levels of a parameter with few (12, or 64 for a Choice), otherwise jumps of 1, 2, 4, ...
         levels. Children that such a move makes active start in the middle of their range.
 
-        >>> UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)}).neighbours([0.3, 0.125]).tolist()
-        [[0.3, 0.375], [0.3, 0.625], [0.3, 0.875]]
+        >>> cube = UnitCube({"eta": Real(0, 1), "depth": Integer(1, 4)})
+        >>> moved, owners = cube.neighbours([[0.3, 0.125]])
+        >>> moved.tolist(), owners.tolist()
+        ([[0.3, 0.375], [0.3, 0.625], [0.3, 0.875]], [0, 0, 0])
         """
-        rows, levels, active = self._locate(np.asarray(u, dtype=np.float64)[np.newaxis])
-        row = self._snapped(rows, levels, active)
-        blocks = [np.empty((0, len(self._list)))]
-        for j, param in enumerate(self._list):
-            if isinstance(param, Real) or not active[0, j]:
-                continue
-            moves = _moves(param, int(levels[0, j]))
-            block = np.repeat(row, len(moves), axis=0)
-            block[:, j] = param.units(moves)
+        rows, levels, active = self._locate(U)
+        here = self._snapped(rows, levels, active)
+        blocks, owners = [here[:0]], [np.empty(0, dtype=np.intp)]
+        for j, param, jumps in self._jumps:
+            reached = levels[:, j, np.newaxis] + jumps  # (b, jumps)
+            there = (reached >= 0) & (reached < param.levels) & active[:, j, np.newaxis]
+            owner = np.nonzero(there)[0]
+            block = here[owner]
+            block[:, j] = param.units(reached[there])
             blocks.append(block)
-        return self.snap(np.concatenate(blocks))
+            owners.append(owner)
+        owned = np.concatenate(owners)
+        order = np.argsort(owned, kind="stable")
+        return self.snap(np.concatenate(blocks)[order]), owned[order]
 
 
 def _is_one_hot(param: Parameter) -> TypeGuard[Choice]:
@@ -300,9 +335,8 @@ def _ratio(param: Parameter) -> float:
             return 1.0
 
 
-def _moves(param: Discrete, level: int) -> list[int]:
-    """The levels that one step of a local search may try from a level."""
+def _jumps(param: Discrete) -> Ints:
+    """How many levels up or down one step of a local search may go."""
     if param.levels <= (ALL_OPTIONS if isinstance(param, Choice) else ALL_LEVELS):
-        return [other for other in range(param.levels) if other != level]
-    jumps = [2**i for i in range(param.levels.bit_length())]
-    return [other for jump in jumps for other in (level - jump, level + jump) if 0 <= other < param.levels]
+        return np.array([jump for jump in range(1 - param.levels, param.levels) if jump], dtype=np.intp)
+    return np.array([sign * 2**i for i in range(param.levels.bit_length()) for sign in (-1, 1)], dtype=np.intp)

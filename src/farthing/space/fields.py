@@ -13,7 +13,7 @@ import numpy as np
 
 from farthing.checks import refuse, settle, switch
 from farthing.errors import InvalidSpace
-from farthing.numerics.arrays import Array
+from farthing.numerics.arrays import Array, Ints
 
 When: TypeAlias = Mapping[str, object]
 
@@ -74,7 +74,7 @@ class EvenBins(ParameterFields):
         """The unit coordinate of a level: the centre of its bin."""
         return (place + 0.5) / self.levels
 
-    def units(self, places: Sequence[int]) -> Array:
+    def units(self, places: Sequence[int] | Ints) -> Array:
         """Unit coordinates of levels."""
         return np.asarray((np.array(places, dtype=np.intp) + 0.5) / self.levels, dtype=np.float64)
 

@@ -237,7 +237,7 @@ class Integer(EvenBins):
         """The unit coordinate of a level: the centre of its bin."""
         return float(self.log_centres(place)) if self.log else super().unit(place)
 
-    def units(self, places: Sequence[int]) -> Array:
+    def units(self, places: Sequence[int] | Ints) -> Array:
         """Unit coordinates of levels."""
         return self.log_centres(np.array(places, dtype=np.intp)) if self.log else super().units(places)
 

@@ -136,7 +136,7 @@ class Configurations(UnitCube):
         >>> Space(eta=Real(0, 2)).encode_many([{"eta": 0.5}, {"eta": 1.0}]).tolist()
         [[0.25], [0.5]]
         """
-        return self._units([self.key(config) for config in configs])
+        return self.units_of([self.key(config) for config in configs])
 
     def decode(self, u: ArrayLike) -> Config:
         """The configuration at unit coordinates (p,): plain values of the active parameters, in order.

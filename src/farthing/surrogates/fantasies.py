@@ -57,7 +57,7 @@ class Fantasies:
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Means (m, k) and variance (m,) at X (m, f)."""
-        K = self.process.cross(X)[0]
+        K = self.process.between(X)
         V = forward(self.process.L, K.T)
         return self.process.mean + K @ self.alphas, self.process.posterior_variance(V)
 

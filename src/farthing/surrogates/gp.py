@@ -32,7 +32,15 @@ import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
 from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs, dsymm
-from farthing.numerics.linalg import backward, cholesky, extend_cholesky, forward, lower_inverse, squared_distances
+from farthing.numerics.linalg import (
+    DistancesTo,
+    backward,
+    cholesky,
+    extend_cholesky,
+    forward,
+    lower_inverse,
+    squared_distances,
+)  # fmt: skip
 from farthing.surrogates.fitting import (
     LOG_SCALE_BOUNDS,
     LOG_SCALE_SD,
@@ -100,6 +108,10 @@ class GP:
         return self.X / self.scales
 
     @cached_property
+    def _distances(self) -> DistancesTo:
+        return DistancesTo(self._scaled)
+
+    @cached_property
     def _scaled_with_one(self) -> Array:
         return np.column_stack([self._scaled, np.ones(len(self.X))])
 
@@ -116,7 +128,11 @@ class GP:
     def cross(self, X: Array) -> tuple[Array, Array, Array]:
         """Between X (m, f) and the data: k (m, n), decay (m, n); and X divided by the length-scales."""
         A = X / self.scales
-        return *matern52_with_decay(squared_distances(A, self._scaled)), A
+        return *matern52_with_decay(self._distances(A)), A
+
+    def between(self, X: Array) -> Array:
+        """k (m, n) between X (m, f) and the data."""
+        return matern52(self._distances(X / self.scales))
 
     def posterior_variance(self, V: Array) -> Array:
         """Posterior variance (m,) from V = L^-1 k' (n, m)."""
@@ -129,7 +145,7 @@ class GP:
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and variance (m,) at X (m, f)."""
-        K = matern52(squared_distances(X / self.scales, self._scaled))
+        K = self.between(X)
         return self.mean + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
@@ -149,7 +165,7 @@ class GP:
 
     def mean_at(self, X: Array) -> Array:
         """Posterior mean (m,) alone: no triangular solve."""
-        return np.asarray(self.mean + matern52(squared_distances(X / self.scales, self._scaled)) @ self.alpha)
+        return np.asarray(self.mean + self.between(X) @ self.alpha)
 
     def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
         """mean (m,) and d mean / dX (m, f)."""
@@ -159,7 +175,7 @@ class GP:
     def covariance(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
         A = X / self.scales
-        K = matern52(squared_distances(A, self._scaled))
+        K = matern52(self._distances(A))
         V = forward(self.L, K.T)
         prior = matern52(squared_distances(A, A))
         return self.mean + K @ self.alpha, self.variance * (prior - V.T @ V)
