@@ -68,6 +68,7 @@ class Study(StudyView):
                    cost model is a sum of these, each times a price
     cost_prior     a CostPrior: what evaluations cost in earlier studies of the same space
     task           a dict that describes the data (rows, columns, classes), for cost priors
+    cheap          values at which evaluations are cheap, such as {"n_estimators": 10}: the first ones are near them
 
     >>> import farthing as ft
     >>> study = ft.Study(ft.Space(x=ft.Real(0, 1)), "8 evaluations", seed=0)
@@ -94,9 +95,10 @@ class Study(StudyView):
         cost_features: CostFeatures | None = None,
         cost_prior: CostPrior | None = None,
         task: Task | None = None,
+        cheap: Mapping[str, Any] | None = None,
     ) -> None:
         limits, chosen, space = Budget.of(budget), policy_of(policy), checked_space(space)
-        knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task)
+        knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task, cheap)
         require_counts(chosen, knowledge)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with closed_on_error(open_log(storage)) as log:

@@ -37,6 +37,7 @@ def tune(
     cost_features: CostFeatures | None = None,
     cost_prior: CostPrior | None = None,
     task: Task | None = None,
+    cheap: Mapping[str, Any] | None = None,
     workers: int = 1,
     isolate: bool | str | None = None,
     trial_seconds: float | str | None = None,
@@ -79,6 +80,7 @@ def tune(
             cost_features=cost_features,
             cost_prior=cost_prior,
             task=task,
+            cheap=cheap,
         )
         return study.run(
             objective,

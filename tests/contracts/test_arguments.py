@@ -47,6 +47,7 @@ STUDY: dict[str, list[Any]] = {  # argument -> nonsense
     "cost_features": NOT_A_FUNCTION,
     "cost_prior": [5, "prior", [], Odd()],
     "task": [5, "rows", [1], {"rows": None}, {"rows": math.nan}, Odd()],
+    "cheap": [5, "x", [1], {"x": None}, {"nowhere": 1}, {"x": math.nan}, Odd()],
 }
 RUN: dict[str, list[Any]] = {
     "workers": [*NOT_WHOLE, 0, None],

@@ -383,8 +383,11 @@ class TestSection5:
 
 
 def test_the_papers_form_is_these_options():
-    paper = {"values": "plain", "end": "ignored", "target": "least", "cost_model": "gp", "warm_up": "uniform"}
+    paper = {
+        "values": "plain", "end": "ignored", "target": "least", "cost_model": "gp", "warm_up": "uniform", "hints": False,
+        "initial": 5, "design_share": 1 / 8,
+    }  # fmt: skip
     assert paper == CArBO.PAPER
-    assert CArBO.paper() == CArBO(**paper, initial=5, design_share=1 / 8, alpha=1.0, floor=0.0)
+    assert CArBO.paper() == CArBO(**paper, alpha=1.0, floor=0.0)
     with pytest.raises(ft.errors.InvalidArgument, match=r"carbo: floor: expected a number from 0 to 0\.5, got 0\.7"):
         CArBO(alpha=0.5, floor=0.7)

@@ -19,7 +19,11 @@ from farthing.cli.toml_lines import Path
 from farthing.errors import FarthingError
 
 OBJECTIVE_KEYS = ("objective", "command", "iterative", "pause", "isolate")  # another objective replaces them all
-TABLES = {"task": "names and values, such as {rows = 1000}", "start": "an array of tables, or of texts"}
+TABLES = {
+    "task": "names and values, such as {rows = 1000}",
+    "start": "an array of tables, or of texts",
+    "cheap": "names and values, such as {n_estimators = 10}",
+}
 NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures", "keep_checkpoints")
 YES_OR_NO = {True: "yes", False: "no"}  # of isolate
 
@@ -102,6 +106,8 @@ class _Value:
 
         if name == "task" and isinstance(given, Mapping):
             return [f"{key}={value}" for key, value in given.items()]
+        if name == "cheap" and isinstance(given, Mapping):
+            return [given]
         several = [given] if isinstance(given, str) else given
         if name == "start" and isinstance(several, list) and all(isinstance(item, str | dict) for item in several):
             return several

@@ -11,7 +11,7 @@ from farthing.cli.config_file import Place, place_of, without_replaced
 from farthing.cli.run_note import RunNote
 from farthing.cli.running import Display, Request
 from farthing.cli.script import split_address
-from farthing.cli.start import names_file, start_configs
+from farthing.cli.start import cheap_values, names_file, start_configs
 
 NOTE_OPTIONS = (
     "objective", "command", "iterative", "pause", "workers", "trial_seconds", "trial_memory", "meter", "max_failures",
@@ -52,7 +52,9 @@ def request_of(given: Mapping[str, Any], filed: set[str]) -> Request:
         place=place.run,
         start=tuple(start_configs(start, found.space)),
         display=Display(given["quiet"], given["show_output"]),
-        options={name: given[name] for name in STUDY_OPTIONS},
+        options={
+            **{name: given[name] for name in STUDY_OPTIONS}, "cheap": cheap_values(given["cheap"], found.space)
+        },
     )  # fmt: skip
 
 

@@ -159,6 +159,12 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
 @click.option("--max-steps", type=click.IntRange(1), help="The number of steps of a complete training.")
 @click.option("--stop-at", type=float, metavar="VALUE", help="End the search once a value is this good.")
 @click.option(
+    "--cheap",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="Values at which evaluations are cheap, such as n_estimators=10: the first ones are near them.",
+)
+@click.option(
     "--task",
     multiple=True,
     callback=_task,

@@ -1,4 +1,4 @@
-"""Configurations to try first, as the command line names them: a file, JSON, or `lr=0.1,depth=3`."""
+"""Configurations to try first, as the command line names them: a file, JSON, or `lr=0.1,depth=3`; and cheap values."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from farthing.space import Space
 from farthing.trial import Config
 
 ACCEPTED = "a JSON or TOML file, or values such as lr=0.1,depth=3"
+CHEAP = "values such as n_estimators=10,depth=3"
 OPENING, CLOSING, QUOTES = "[{(", "]})", "\"'"
 PYTHON_WORDS = {"True": True, "False": False}  # which JSON writes in lower case
 
@@ -34,6 +35,19 @@ def start_configs(given: Iterable[str | Mapping[str, Any]], space: Space) -> lis
     return found
 
 
+def cheap_values(given: Iterable[str | Mapping[str, Any]], space: Space) -> dict[str, Any] | None:
+    """Values at which evaluations are cheap, None if there are none. The study checks them.
+
+    >>> from farthing import Integer
+    >>> cheap_values(["trees=10"], Space(trees=Integer(1, 1000)))
+    {'trees': 10}
+    """
+    found: dict[str, Any] = {}
+    for item in given:
+        found |= item if isinstance(item, Mapping) else _pairs(item, space, "--cheap", CHEAP)
+    return found or None
+
+
 def names_file(text: str) -> bool:
     """Whether a text is the name of a file, and not configurations themselves."""
     return not text.lstrip().startswith(("{", "[")) and ("=" not in text or isfile(text))
@@ -45,7 +59,7 @@ def _read(text: str, space: Space) -> list[tuple[str, Any]]:
         return _numbered(text, _in_file(Path(text)))
     if text.lstrip().startswith(("{", "[")):
         return _numbered("--start", _parsed("--start", text))
-    return [(f"--start {text}", _pairs(text, space))]
+    return [(f"--start {text}", _pairs(text, space, "--start", ACCEPTED))]
 
 
 def _in_file(path: Path) -> Any:
@@ -82,15 +96,15 @@ def _config_in(found: Any) -> Any:
     return found["config"] if is_trial else found
 
 
-def _pairs(text: str, space: Space) -> dict[str, Any]:
+def _pairs(text: str, space: Space, option: str, accepted: str) -> dict[str, Any]:
     """`lr=0.1,depth=3`."""
     config: dict[str, Any] = {}
     for part in _parts(text):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not equals or not name:
-            raise InvalidArgument(f"--start: expected {ACCEPTED}, got {part.strip()!r} in {text!r}")
+            raise InvalidArgument(f"{option}: expected {accepted}, got {part.strip()!r} in {text!r}")
         if name in config:
-            raise InvalidArgument(f"--start: {name} is given twice in {text!r}")
+            raise InvalidArgument(f"{option}: {name} is given twice in {text!r}")
         config[name] = _value(value, name, space)
     return config
 

@@ -138,10 +138,11 @@ class CostKnowledge:
     features: CostFeatures | None = None
     prior: CostPrior | None = None
     task: Task = field(default_factory=dict)
+    cheap: Mapping[str, float] = field(default_factory=dict)  # unit coordinates by name
 
     @classmethod
     def of(
-        cls, space: Space, known_cost: Any, cost_features: Any, cost_prior: Any, task: Any
+        cls, space: Space, known_cost: Any, cost_features: Any, cost_prior: Any, task: Any, cheap: Any = None
     ) -> CostKnowledge:  # fmt: skip
         """From a study's arguments, checked."""
         optional(function, "known_cost", known_cost)
@@ -156,7 +157,9 @@ class CostKnowledge:
                 )
             if difference := space.difference(cost_prior.space):
                 raise InvalidArgument(f"cost_prior: expected studies of the same space, but {difference}")
-        knowledge, centre = cls(known_cost, cost_features, cost_prior, _checked_task(task)), np.full(len(space), 0.5)
+        hints = _checked_cheap(space, cheap)
+        knowledge = cls(known_cost, cost_features, cost_prior, _checked_task(task), hints)
+        centre = np.full(len(space), 0.5)
         if space.allows(config := space.decode(centre)):
             knowledge.try_at(config)
         return knowledge
@@ -173,12 +176,13 @@ class CostKnowledge:
             "features": self.features is not None,
             "prior": None if self.prior is None else self.prior.as_json(),
             "task": dict(self.task),
+            **({"cheap": dict(self.cheap)} if self.cheap else {}),  # older files do not have the key
         }
 
     def with_stored(self, stored: Json) -> CostKnowledge:
-        """These functions, with the prior and the task of a file."""
+        """These functions, with the prior, the task and the hints of a file."""
         prior = None if stored.get("prior") is None else CostPrior.from_json(stored["prior"])
-        return replace(self, prior=prior, task=stored.get("task", {}))
+        return replace(self, prior=prior, task=stored.get("task", {}), cheap=stored.get("cheap", {}))
 
     def cost_of(self, config: Config) -> float:
         """The cost by `known_cost`."""
@@ -233,6 +237,23 @@ def _checked_task(task: Any) -> Task:
         else:
             refuse(f"task[{name!r}]", "a finite number or a text", given)
     return checked
+
+
+def _checked_cheap(space: Space, cheap: Any) -> dict[str, float]:
+    """Unit coordinates of the values that are said to be cheap."""
+    if cheap is None:
+        return {}
+    if not isinstance(cheap, Mapping):
+        refuse("cheap", "a dict of values at which evaluations are cheap, such as {'n_estimators': 10}", cheap)
+    found = {}
+    for name, value in cheap.items():
+        if name not in space.params:
+            refuse("cheap", f"names of parameters ({', '.join(map(repr, space.params))})", name)
+        param: Any = space.params[name]
+        if (place := param.find(value)) is None:
+            refuse(f"cheap[{name!r}]", param.accepted, value)
+        found[str(name)] = float(param.unit(place))
+    return found
 
 
 def _called(function: Callable[[Config], Any], name: str, config: Config) -> Any:

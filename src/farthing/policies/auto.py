@@ -27,12 +27,13 @@ from farthing.space import Space
 from farthing.surrogates.curves.network import weights
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
-EDITION = 3  # counts the changes of what `auto` does; a study file holds the one it was begun with
+EDITION = 4  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
     2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, the "
     "noise of curves may be smaller, of equally expensive configurations the initial design takes those far from each "
     "other, and with cost_features a process on the counts joins the average of cost models",
     3: "for learners that train step by step it stands for thaw instead of bapi",
+    4: "names of parameters and cheap= hint at what is cheap until costs are known, and the initial design is shorter",
 }
 
 

@@ -17,21 +17,27 @@ from farthing.budget import Ledger
 from farthing.checks import number, one_of
 from farthing.history import History
 from farthing.policies.candidates import FreshSpace
+from farthing.policies.cost_models import hint_at_cost
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
 from farthing.policies.initial_design import cost_effective_design, design_share, uniform_design
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
+from farthing.surrogates.cost.hinted import HintedCost
 from farthing.trial import Proposal
 
 WarmUp: TypeAlias = Literal["sobol", "uniform"]
+
+DESIGN_SHARE = 1 / 8  # of the budget, for the initial design: tau_init / tau of the paper
+HINTED_DESIGN_SHARE = 1 / 20  # where hints say what is cheap: more of the design buys less (docs/first-steps.md)
 
 
 @dataclass(frozen=True, repr=False)
 class CArBO(CostWeighted):
     """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included; then
-    EI per cost^alpha, where alpha cools from `alpha` to `floor` as the budget is used up.
+    EI per cost^alpha, where alpha cools from `alpha` to `floor` as the budget is used up. By default the share is an
+    eighth, as in the paper; a twentieth where hints say what is cheap.
 
     warm_up  "sobol": points of the study's Sobol sequence; "uniform": drawn uniformly at random, as in the paper
 
@@ -39,16 +45,16 @@ class CArBO(CostWeighted):
     """
 
     name: ClassVar[str] = "carbo"
-    PAPER: ClassVar[Mapping[str, Any]] = {**CostWeighted.PAPER, "warm_up": "uniform"}
+    PAPER: ClassVar[Mapping[str, Any]] = {**CostWeighted.PAPER, "warm_up": "uniform", "design_share": DESIGN_SHARE}
 
-    design_share: float = 1 / 8
+    design_share: float | None = None
     floor: float = 0.0
     alpha: float = 1.0
     warm_up: WarmUp = "sobol"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle_option(self, "design_share", number, least=0.0, most=1.0)
+        settle_option(self, "design_share", number, least=0.0, most=1.0, or_none=True)
         settle_option(self, "alpha", number, least=0.0)
         settle_option(self, "floor", number, least=0.0, most=min(self.alpha, 1.0))  # it cools
         settle_option(self, "warm_up", one_of, accepted=get_args(WarmUp))
@@ -56,27 +62,36 @@ class CArBO(CostWeighted):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        if self._is_warm(history) and self._is_designing(history, ledger):
-            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit)
+        hint = self.hint(space, history)
+        if self._is_warm(history, hint) and self._is_designing(history, ledger, hint):
+            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
             if proposals:
                 return proposals
-        if self.warm_up == "uniform" and self._is_warming_up(history):
+        if self.warm_up == "uniform" and self._is_warming_up(history, hint):
             return uniform_design(FreshSpace(space, history), history, n, rng)
         return super().propose(space, history, ledger, n, rng)
 
-    def _is_warm(self, history: History) -> bool:
-        """Whether the cost model may speak."""
-        return len(history.trials) >= self.initial or history.cost_knowledge.speaks_at_once
+    def _is_warm(self, history: History, hint: HintedCost | None) -> bool:
+        """Whether the cost model may speak, or a hint does."""
+        speaks = hint is not None or history.cost_knowledge.speaks_at_once
+        return speaks or len(history.trials) >= self.first_points(hint)
 
-    def _is_warming_up(self, history: History) -> bool:
+    def _is_warming_up(self, history: History, hint: HintedCost | None) -> bool:
         """Whether there is nothing to choose by yet; where the cost is known at once, only values are missing."""
-        return not self._is_warm(history) or len(history.complete) < FEWEST_VALUES
+        return not self._is_warm(history, hint) or len(history.complete) < FEWEST_VALUES
 
-    def _is_designing(self, history: History, ledger: Ledger) -> bool:
+    def _is_designing(self, history: History, ledger: Ledger, hint: HintedCost | None) -> bool:
         """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self.design_share
+        return ledger.fraction + design_share(known, ledger) < self._share(hint is not None)
+
+    def _share(self, hinted: bool) -> float:
+        """tau_init / tau."""
+        if self.design_share is not None:
+            return self.design_share
+        return HINTED_DESIGN_SHARE if hinted else DESIGN_SHARE
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self.design_share)
+        hinted = self.hints and hint_at_cost(models.space, models.cost_knowledge) is not None
+        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self._share(hinted))
         return rank_per_cost(models, alpha)

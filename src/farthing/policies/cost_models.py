@@ -18,9 +18,11 @@ from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.cost_knowledge import CostKnowledge, CostPrior, Task
 from farthing.numerics.arrays import Array, Mask
 from farthing.numerics.deadline import keep_to_deadline
+from farthing.policies.cost_hints import hinted_cost
 from farthing.space import Space
 from farthing.surrogates.cost import censored, choice, flops, lines, log_cost, transfer
 from farthing.surrogates.cost.choice import CostModelName
+from farthing.surrogates.cost.hinted import HintedCost
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.trial import Config, Status
 
@@ -34,18 +36,22 @@ STEP = 1e-4  # of the unit cube, in a difference quotient: large against roundin
 
 
 def chosen_cost_model(
-    space: Space, history: History, model: CostModelName = "auto"
+    space: Space, history: History, model: CostModelName = "auto", hints: bool = True
 ) -> tuple[CostModel | None, dict[str, Any]]:
-    """The known cost, else the average of models that predicts best, on top of a prior if there is one; and its fit.
-    A `model` by name takes the place of the average."""
+    """The known cost, else the average of models that predicts best, on top of a prior if there is one, or of what
+    `hints` say; and its fit. A `model` by name takes the place of the average, and needs no hints."""
     knowledge, way = history.cost_knowledge, history.way
     if way is Way.NONE:
         return None, {}
     if knowledge.known is not None:
         return CostOfConfig(space, _known_law(knowledge)), {}
-    prior = None if knowledge.prior is None else _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
+    prior: transfer.Transferred | HintedCost | None = None
+    if knowledge.prior is not None:
+        prior = _transferred(space, knowledge.prior, tuple(knowledge.task.items()))
     if not history.costed or (knowledge.prior is not None and knowledge.prior.fixed):
         return prior, {}
+    if prior is None and hints and model == "auto":
+        prior = hint_at_cost(space, knowledge)
     strength = 0.0 if prior is None else prior.intercept_strength
     known = way.of(history.costed)
     X, b = _log_costs(space, known, prior, strength)
@@ -58,9 +64,16 @@ def chosen_cost_model(
     return chosen.model, {"cost": chosen.state} if way.refits else {}
 
 
-def named_cost_model(model: CostModelName) -> CostModelFit:
+def hint_at_cost(space: Space, knowledge: CostKnowledge) -> HintedCost | None:
+    """What names and `cheap` hint at, where nobody knows better: neither a formula nor counts nor earlier studies."""
+    if knowledge.speaks_at_once or knowledge.features is not None:
+        return None
+    return hinted_cost(space, knowledge.cheap)
+
+
+def named_cost_model(model: CostModelName, hints: bool = True) -> CostModelFit:
     """`chosen_cost_model` with that model."""
-    return chosen_cost_model if model == "auto" else partial(chosen_cost_model, model=model)
+    return partial(chosen_cost_model, model=model, hints=hints)
 
 
 def require_counts(policy: Any, knowledge: CostKnowledge) -> None:

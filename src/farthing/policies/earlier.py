@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from farthing.policies.auto import CHANGES, EDITION
+from farthing.policies.carbo import DESIGN_SHARE
+from farthing.policies.initial_design import WARM_UP
 from farthing.policies.thaw import Thaw
 
 _MODELS = {"values": "warped", "end": "planned", "target": "mean"}
-_COST_WEIGHTED = {**_MODELS, "cost_model": "auto"}
+_COST_WEIGHTED = {**_MODELS, "cost_model": "auto", "hints": False}
 _BAPI = {
     "values": "warped", "end": "planned", "cost_model": "auto", "overrun": 1.25, "initial_training": "period",
 }  # fmt: skip
@@ -45,7 +47,10 @@ COSTS_CHANGED = "; the process of costs has noise on total costs, so that a shor
 
 # For each policy whose defaults have changed, what its name alone meant in earlier versions: the options that were not
 # what they are now.
+_UNHINTED = {"hints": False, "initial": WARM_UP}
 MEANT: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    **dict.fromkeys(("ei_alpha", "eipu", "ei_cool", "cei"), (_UNHINTED,)),
+    "carbo": ({**_UNHINTED, "design_share": DESIGN_SHARE},),
     "auto": tuple({"edition": edition} for edition in range(1, EDITION)),
     "thaw": ({"initial": 3, "period": 0.1, "alpha": 0.5},),
 }

@@ -18,6 +18,7 @@ from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units, values
+from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.ways import HURRIED_ROWS, few_rows
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import ANCHORS, FreshSpace
@@ -110,6 +111,7 @@ class FittedModels:
     log_price: CostModel | None  # the cost, and what it takes until a new run can begin
     success: Feasibility | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
+    cost_knowledge: CostKnowledge  # of the study, before anything was evaluated
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
 
@@ -136,6 +138,7 @@ class FittedModels:
             shifted(log_cost, history.start_price(ledger.unit)),
             success,
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
+            history.cost_knowledge,
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
             rng,
         )  # fmt: skip

@@ -20,12 +20,16 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
 from farthing.policies.sampling import next_of_design, numbered
 from farthing.space import Space
+from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Config, Proposal
 
 WARM_UP = 5  # points before the first modelled one where cost matters: as in CArBO, and enough to fit a line
+HINTED_WARM_UP = 3  # where hints say what is cheap: a line has less to learn (docs/first-steps.md)
 LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
 CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
+CHEAP = "initial design: cheap and far from earlier trials"
+HINTED = "initial design: cheap by all that names and hints say, and far from earlier trials"
 SAME_LOG_COST = 1e-6  # log costs closer than this differ only by rounding
 
 
@@ -88,10 +92,13 @@ def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.G
 
 
 def cost_effective_design(
-    space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model
-) -> list[Proposal]:
-    """The next n points of the cost-effective design; running trials belong to it already. Empty without a cost."""
-    model, fits = cost_model(space, history)
+    space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model,
+    hint: CostModel | None = None,
+) -> list[Proposal]:  # fmt: skip
+    """The next n points of the cost-effective design; running trials belong to it already. Before a cost is known, a
+    `hint` says what is cheap. Empty without either."""
+    known, fits = cost_model(space, history)
+    model = hint if known is None else known
     if model is None:
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
@@ -102,10 +109,15 @@ def cost_effective_design(
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:
         best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
-        config, cost = fresh.claim(candidates[[best]]), float(np.exp(log_cost[best]))
+        config, cost = fresh.claim(candidates[[best]]), None if known is None else float(np.exp(log_cost[best]))
         if config is not None:
-            number = len(history.trials) + len(proposals)
-            proposals.append(Proposal(number, config, cost, "initial design: cheap and far from earlier trials", fits))
+            number, cheap = (
+                len(history.trials) + len(proposals),
+                "cheap" if known is not None else "cheap, by its names,",
+            )
+            proposals.append(
+                Proposal(number, config, cost, f"initial design: {cheap} and far from earlier trials", fits)
+            )
         nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
         candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
     return proposals

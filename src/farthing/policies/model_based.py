@@ -15,17 +15,18 @@ import numpy as np
 from farthing.acquisitions.cost import PerCost
 from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
-from farthing.checks import one_of, whole_number
+from farthing.checks import one_of, switch, whole_number
 from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named_cost_model
+from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
-from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
+from farthing.policies.initial_design import HINTED_WARM_UP, WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
+from farthing.surrogates.cost.hinted import HintedCost
 from farthing.trial import Config, Proposal
 
 USEFUL = 0.01  # share of the best EI below which a candidate is not worth the rest of a budget
@@ -41,24 +42,39 @@ class RankingWithReason(NamedTuple):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CostWeighted(ModelOptions):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
-    known from the start, then the best candidate of `rank`.
+    known or hinted at from the start, then the best candidate of `rank`. By default 5 points, 3 where there are hints.
 
     cost_model  "auto": all models of cost, weighted by how well they predict; or one of them by name (docs/cost.md)
+    hints       whether names of parameters (`n_estimators`, `depth`) and `cheap` say what is cheap, until costs do
     """
 
-    PAPER: ClassVar[Mapping[str, Any]] = {**ModelOptions.PAPER, "cost_model": "gp"}  # EI per unit cost, CArBO: warped
+    PAPER: ClassVar[Mapping[str, Any]] = {
+        **ModelOptions.PAPER, "cost_model": "gp", "hints": False, "initial": WARM_UP
+    }  # fmt: skip  # EI per unit cost, CArBO: warped
 
-    initial: int = WARM_UP
+    initial: int | None = None
     cost_model: CostModelName = "auto"
+    hints: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settle_option(self, "initial", whole_number, least=1)
+        settle_option(self, "initial", whole_number, least=1, or_none=True)
         settle_option(self, "cost_model", one_of, accepted=get_args(CostModelName))
+        settle_option(self, "hints", switch)
 
     @property
     def cost_model_fit(self) -> CostModelFit:
-        return named_cost_model(self.cost_model)
+        return named_cost_model(self.cost_model, self.hints)
+
+    def hint(self, space: Space, history: History) -> HintedCost | None:
+        """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
+        return hint_at_cost(space, history.cost_knowledge) if self.hints else None
+
+    def first_points(self, hint: HintedCost | None) -> int:
+        """How many points come before the first modelled one."""
+        if self.initial is not None:
+            return self.initial
+        return WARM_UP if hint is None else HINTED_WARM_UP
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         raise NotImplementedError
@@ -69,11 +85,13 @@ class CostWeighted(ModelOptions):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        if len(history.trials) < self.initial and history.cost_knowledge.speaks_at_once:
-            designed = cost_effective_design(space, history, n, rng, self.cost_model_fit)
+        hint = self.hint(space, history)
+        initial = self.first_points(hint)
+        if len(history.trials) < initial and (hint is not None or history.cost_knowledge.speaks_at_once):
+            designed = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
             if designed:
                 return designed
-        return propose_by_rank(self.rank, self, self.initial, space, history, ledger, n, rng, self.cost_model_fit)
+        return propose_by_rank(self.rank, self, initial, space, history, ledger, n, rng, self.cost_model_fit)
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:

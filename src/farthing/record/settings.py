@@ -72,7 +72,10 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
         ("start", asked.start or found.start, found.start),
         ("stop_at", found.stop_at if asked.stop_at is None else asked.stop_at, found.stop_at),
         ("max_steps", found.max_steps if asked.max_steps is None else asked.max_steps, found.max_steps),
-        ("task", asked.cost["task"] or found.cost.get("task", {}), found.cost.get("task", {})),
+        *(
+            (key, asked.cost.get(key, {}) or found.cost.get(key, {}), found.cost.get(key, {}))
+            for key in ("task", "cheap")
+        ),
     ):
         if here != there:
             raise StudyMismatch(f"{name}: {what} is {there!r} in the file and {here!r} here")

@@ -9,7 +9,7 @@ from typing import Any
 
 from farthing.record import stored_checks as stored
 
-KNOWLEDGE = ("known", "features", "prior", "task")
+KNOWLEDGE = ("known", "features", "prior", "task", "cheap")
 
 
 def check(body: Any) -> None:
@@ -41,6 +41,9 @@ def _check_knowledge(cost: Any, parameters: int) -> None:
     for name in ("known", "features"):
         stored.switch(name, cost.get(name, False))
     _check_task(cost.get("task", {}))
+    stored.mapping("cheap", cost.get("cheap", {}))
+    for name, unit in cost.get("cheap", {}).items():
+        stored.number(f"{name} of what is cheap", unit)
     if cost.get("prior") is not None:
         _check_prior(cost["prior"], parameters)
 

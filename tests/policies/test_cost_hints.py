@@ -1,0 +1,183 @@
+"""Hints at what is cheap, before any cost is known: names of parameters, and `cheap`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import farthing as ft
+from farthing.errors import InvalidArgument, StudyMismatch
+from farthing.policies.carbo import CArBO
+from farthing.policies.cost_hints import elasticity, hinted_cost
+from farthing.policies.cost_models import chosen_cost_model
+from farthing.surrogates.cost.lines import fit_sizes
+
+FOREST = ft.Space(
+    n_estimators=ft.Integer(10, 1000, log=True), max_depth=ft.Integer(1, 16), rate=ft.Real(1e-3, 1, log=True)
+)
+NAMELESS = ft.Space(a=ft.Integer(10, 1000, log=True), b=ft.Integer(1, 16), c=ft.Real(1e-3, 1, log=True))
+
+
+def log_cost(space, cheap, *configs):
+    return hinted_cost(space, cheap).mean_at(space.features(space.encode_many(configs)))
+
+
+def told(study, count, cost):
+    proposals = []
+    for _ in range(count):
+        proposal = study.ask()
+        study.tell(proposal, value=float(np.sum(study.space.encode(proposal.config))), cost=cost(proposal.config))
+        proposals.append(proposal)
+    return proposals
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("n_estimators", 1.0),
+        ("clf__max_iter", 1.0),
+        ("numLayers", 1.0),
+        ("HIDDEN_UNITS", 1.0),
+        ("batch_size", -0.5),
+        ("min_samples_leaf", -0.5),
+        ("learning_rate", 0.0),
+        ("C", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_names_say_how_cost_grows(name, expected):
+    assert elasticity(name) == expected
+
+
+def test_cost_is_proportional_to_what_is_counted_on_every_scale():
+    for parameter in (ft.Real(10, 1000), ft.Real(10, 1000, log=True), ft.Ordered([10, 100, 1000], log=True)):
+        cheap, mid, dear = log_cost(ft.Space(epochs=parameter), {}, *({"epochs": e} for e in (10, 100, 1000)))
+        assert mid - cheap == pytest.approx(np.log(10), rel=1e-6)
+        assert dear - cheap == pytest.approx(np.log(100), rel=1e-6)
+
+
+def test_a_grid_that_falls_is_cheap_at_its_end():
+    cheap, dear = log_cost(ft.Space(trees=ft.Ordered([100, 10])), {}, {"trees": 10}, {"trees": 100})
+    assert dear - cheap == pytest.approx(np.log(10))
+
+
+def test_larger_batches_are_cheaper():
+    space = ft.Space(batch_size=ft.Integer(16, 512, log=True))
+    small, large = log_cost(space, {}, {"batch_size": 16}, {"batch_size": 512})
+    assert small > large
+
+
+def test_without_a_hint_there_is_none():
+    assert hinted_cost(NAMELESS, {}) is None
+    assert hinted_cost(ft.Space(depth=ft.Choice(["a", "b", "c"])), {}) is None
+
+
+@pytest.mark.parametrize("options", [["x", "y"], ["x", "y", "z"]])
+def test_what_is_said_to_be_cheap_is_the_cheapest(options):
+    space = ft.Space(a=ft.Real(-1, 1), kind=ft.Choice(options))
+    study = ft.Study(space, ft.Budget(cost=9), cheap={"a": 0.5, "kind": "y"})
+    cheap = study._session.history.cost_knowledge.cheap
+    (
+        here,
+        elsewhere,
+        other,
+    ) = log_cost(space, cheap, {"a": 0.5, "kind": "y"}, {"a": -0.5, "kind": "y"}, {"a": 0.5, "kind": "x"})
+    assert here == pytest.approx(0.0, abs=1e-9)
+    assert elsewhere > 1.0
+    assert other == pytest.approx(1.0)
+
+
+def test_the_gradient_is_that_of_the_mean():
+    model = hinted_cost(FOREST, {"rate": 0.4})
+    X = np.random.default_rng(0).uniform(0.05, 0.95, (20, 3))
+    mean, variance, slope, variance_slope = model.predict_with_gradient(X)
+    np.testing.assert_allclose(mean, model.mean_at(X))
+    assert (variance > 0).all()
+    assert not variance_slope.any()
+    for j, shift in enumerate(1e-6 * np.eye(3)):
+        difference = (model.mean_at(X + shift) - model.mean_at(X - shift)) / 2e-6
+        np.testing.assert_allclose(slope[:, j], difference, atol=1e-5)
+
+
+def test_the_first_evaluations_cost_little():
+    """A tenth of what they cost without hints, in the median over seeds."""
+
+    def cost(config):
+        return float(np.prod(list(config.values())[:2]))
+
+    def spent(policy, seed):
+        study = ft.Study(FOREST, ft.Budget(cost=1e6), policy=policy, seed=seed)
+        return sum(cost(proposal.config) for proposal in told(study, 3, cost))
+
+    ratios = [spent(CArBO(), seed) / spent(CArBO(hints=False), seed) for seed in range(9)]
+    assert np.median(ratios) < 0.1
+
+
+def test_no_cost_is_predicted_from_hints_alone():
+    study = ft.Study(FOREST, ft.Budget(cost=1e6), seed=0)
+    first, second = told(study, 2, lambda config: 7.0)
+    assert first.predicted_cost is None
+    assert "names" in first.reason
+    assert second.predicted_cost is not None
+
+
+def test_costs_that_contradict_the_names_outvote_them():
+    """Where fewer estimators cost more, and depth nothing, the model of cost says so after a few evaluations."""
+    study = ft.Study(FOREST, ft.Budget(cost=1e9), policy=CArBO(design_share=1.0), seed=1)
+    told(study, 10, lambda config: 1e4 / config["n_estimators"])
+    model, _ = chosen_cost_model(FOREST, study._session.history)
+    U = np.random.default_rng(0).random((64, 3))
+    truth = -np.log([config["n_estimators"] for config in FOREST.decode_many(U)])
+    assert np.corrcoef(model.mean_at(FOREST.features(U)), truth)[0, 1] > 0.95
+
+
+def test_right_hints_make_a_model_of_two_costs():
+    """With two costs a line without hints hardly knows a slope; with them the order of costs is right."""
+    rng = np.random.default_rng(0)
+    truth = lambda U: np.log([c["n_estimators"] * c["max_depth"] for c in FOREST.decode_many(U)])  # noqa: E731
+    seen, new = rng.random((2, 3)), rng.random((50, 3))
+    study = ft.Study(FOREST, ft.Budget(cost=1e6))
+    for u, b in zip(seen, truth(seen), strict=True):
+        study.add(FOREST.decode(u), value=0.0, cost=float(np.exp(b)))
+    model, _ = chosen_cost_model(FOREST, study._session.history)
+    without = next(iter(fit_sizes(FOREST.features(seen), truth(seen)).values()))
+    errors = [np.abs(m.mean_at(FOREST.features(new)) - truth(new)).mean() for m in (model, without)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_hints_come_back_from_the_file(tmp_path):
+    path = tmp_path / "s.db"
+    ft.Study(NAMELESS, ft.Budget(cost=100), storage=path, seed=3, cheap={"a": 10})
+    with pytest.raises(StudyMismatch, match="cheap"):
+        ft.Study(NAMELESS, ft.Budget(cost=100), storage=path, cheap={"a": 20})
+    memory = ft.Study(NAMELESS, ft.Budget(cost=100), seed=3, cheap={"a": 10})
+    expected = told(memory, 6, lambda config: config["a"] / 100)
+    found = told(ft.Study.resume(path), 3, lambda config: config["a"] / 100)
+    found += told(ft.Study(NAMELESS, ft.Budget(cost=100), storage=path), 3, lambda config: config["a"] / 100)
+    assert [p.config for p in found] == [p.config for p in expected]
+    assert expected[0].config["a"] < 20
+
+
+@pytest.mark.parametrize(
+    ("cheap", "message"),
+    [
+        ({"z": 1}, "cheap: expected names of parameters"),
+        ({"a": 5000}, r"cheap\['a'\]: expected an integer from 10 to 1000, got 5000"),
+        (10, "cheap: expected a dict"),
+    ],
+)
+def test_bad_hints_are_refused(cheap, message):
+    with pytest.raises(InvalidArgument, match=message):
+        ft.Study(NAMELESS, ft.Budget(cost=100), cheap=cheap)
+
+
+def test_the_papers_know_no_hints():
+    """What is published begins as if names meant nothing."""
+    named = ft.Study(FOREST, ft.Budget(cost=1e6), policy="carbo-paper", seed=0)
+    nameless = ft.Study(NAMELESS, ft.Budget(cost=1e6), policy="carbo-paper", seed=0)
+    for _ in range(8):
+        pair = named.ask(), nameless.ask()
+        assert list(pair[0].config.values()) == list(pair[1].config.values())
+        for study, proposal in zip((named, nameless), pair, strict=True):
+            first, *_ = proposal.config.values()
+            study.tell(proposal, value=1 / first, cost=first)
