@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farthing.history.ways import MOST_FEW, Way, few_rows
+from farthing.history.ways import MOST_FEW, Way
+from farthing.numerics.rows import few_rows
 
 
 @given(n=st.integers(0, 600), most=st.integers(2, 300), seed=st.integers(0, 9), valued=st.booleans())

@@ -19,7 +19,7 @@ from farthing.checks import one_of, whole_number
 from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named_cost_model
-from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
+from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
 from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import settle_option
@@ -64,7 +64,7 @@ class CostWeighted(ModelOptions):
         raise NotImplementedError
 
     def rows(self, history: History) -> int:
-        return len(history.trials)
+        return rows_known(history)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
