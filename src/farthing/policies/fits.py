@@ -39,6 +39,8 @@ from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
+LATER_POOL = 128  # points of the first search that later ones of a batch begin with: running trials change few of them
+LATER_ROUNDS = 6  # of L-BFGS in these, which begin near where the one before ended
 AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % of the space are hardly ever missed
 
 
@@ -125,6 +127,7 @@ class FittedModels:
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
+    found: Array | None = None  # (m, p) the best points of the first search of a batch, None before it
 
     @classmethod
     def of(
@@ -194,7 +197,10 @@ class FittedModels:
 
     def by(self, acquisition: Acquisition) -> Ranking:
         """Candidates by an acquisition."""
-        return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
+        if self.found is None:
+            return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
+        pool = self.found if self.pool is None else self.pool
+        return maximize(acquisition, self.domain, self.anchors, self.rng, pool, LATER_ROUNDS)
 
     def led_by_untried(self, ranking: Ranking) -> Ranking:
         """The ranking from its first point that was not tried: where the search ends in a corner of the space, again
@@ -202,10 +208,11 @@ class FittedModels:
         first = self.fresh.leading_taken(ranking.U)
         return Ranking(ranking.U[first:], ranking.utility[first:])
 
-    def with_pending(self, x: Array, cost: float | None) -> FittedModels:
-        """As if x (1, f) were running too."""
+    def with_pending(self, x: Array, cost: float | None, searched: Array) -> FittedModels:
+        """As if x (1, f) were running too, after a search that ranked the points `searched` (m, p)."""
         ledger = self.ledger.promised(cost or 0.0, 1)
-        return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger)
+        found = searched[:LATER_POOL] if self.found is None else self.found
+        return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger, found=found)
 
     def cost_at(self, x: Array) -> float | None:
         """The predicted cost at x (1, f), the median."""

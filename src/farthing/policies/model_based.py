@@ -17,6 +17,7 @@ from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
 from farthing.checks import one_of, whole_number
 from farthing.history import History, Way
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
@@ -36,6 +37,7 @@ class RankingWithReason(NamedTuple):
 
     ranking: Ranking
     reason: str
+    searched: Array | None = None  # (m, p) by improvement, where the ranking is by something else
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -105,7 +107,7 @@ def propose_by_rank(
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
-        ranking, reason = _by_improvement_if_last(models, rank(models))
+        ranking, reason, searched = _by_improvement_if_last(models, rank(models))
         config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
@@ -113,7 +115,7 @@ def propose_by_rank(
         cost = models.cost_at(x)
         proposals.append(Proposal(number, config, cost, reason, models.fits))
         if number < first + n - 1:
-            models = models.with_pending(x, cost)
+            models = models.with_pending(x, cost, ranking.U if searched is None else searched)
     return proposals
 
 
