@@ -17,6 +17,7 @@ from benchmarks.common.environments import THREAD_LIMITS, child_environment, ens
 os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 
 import json
+import statistics
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +36,8 @@ DIMENSIONS = (5, 20)
 SYSTEMS = {"farthing": ("farthing", ""), "tpe": ("optuna", "tpe"), "gp": ("optuna", "gp")}
 POLICIES = ("ei", "cei", "auto")
 PENDING = 64
-LIMIT = 60  # seconds of processor time of a process, after which it is given up
+TOO_SLOW = 3.0  # seconds of a suggestion, from which on a system is not asked at a larger n
+LIMIT = 120  # seconds of processor time of a process, after which it is given up
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Setting:
     trials: tuple[int, ...]  # of files
 
 
-FULL = Setting((100, 1_000, 3_000, 10_000), 5, 2_000, 12, 3, (100, 1_000), 21, (10_000, 50_000))
+FULL = Setting((100, 1_000, 3_000, 10_000), 5, 2_000, 10, 3, (100, 1_000), 21, (10_000, 50_000))
 SHORT = Setting((100, 1_500), 3, 1_200, 2, 1, (100,), 5, (1_000, 2_000))
 
 
@@ -63,24 +65,33 @@ def cell(system: str, n: int, dimensions: int, asks: int) -> dict[str, Any]:
     command = module_command(where, f"scale.peers.{where}_peer", arguments)
     ran = subprocess.run(command, cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
-        return {"given_up": f"{LIMIT} s of processor time were not enough for {asks + 1} suggestions"}
+        return {"given_up": f"{LIMIT} s were not enough for {asks + 1} suggestions"}
     answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return answer
 
 
 def sizes(setting: Setting) -> dict[str, Any]:
-    """By system, dimensions and n. A system that was given up is not asked at a larger n."""
+    """By system, dimensions and n. A system that is too slow is given up at the next larger n."""
     found: dict[str, Any] = {}
     for system in SYSTEMS:
         ensure(SYSTEMS[system][0])
         for dimensions in DIMENSIONS:
             cells = found.setdefault(system, {}).setdefault(str(dimensions), {})
             for n in setting.sizes:
-                cells[str(n)] = cell(system, n, dimensions, setting.asks)
-                print(system, dimensions, n, cells[str(n)], flush=True)
-                if "given_up" in cells[str(n)]:
+                cells[str(n)] = found_cell = _cell_after(cells, system, n, dimensions, setting.asks)
+                print(system, dimensions, n, found_cell, flush=True)
+                if "given_up" in found_cell:
                     break
     return found
+
+
+def _cell_after(cells: dict[str, Any], system: str, n: int, dimensions: int, asks: int) -> dict[str, Any]:
+    """The cell at n, unless a suggestion took too long at the n before."""
+    for smaller, one in cells.items():
+        taken = statistics.median(one["later"])
+        if taken > TOO_SLOW:
+            return {"given_up": f"with {int(smaller):,} a suggestion took {taken:.1f} s"}
+    return cell(system, n, dimensions, asks)
 
 
 def pending(setting: Setting) -> dict[str, Any]:
