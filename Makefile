@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
-EXPERIMENTS := latency quality asks blackbox batches failures curves bapi finishing bopt-synthetic bopt-curves bopt-toy \
+EXPERIMENTS := latency quality asks scale blackbox batches failures curves bapi finishing bopt-synthetic bopt-curves bopt-toy \
 	levels extrapolation cost-models cost-transfer sklearn runner start throughput attack papers
 
 define NEW_ENOUGH
@@ -30,6 +30,7 @@ help:
 	@echo "Speed of suggestions"
 	@echo "  make bench-latency         time per suggestion, compared with Optuna's GPSampler and BoTorch"
 	@echo "  make bench-asks            time per suggestion of each policy, alone, in batches, and with training curves"
+	@echo "  make bench-scale           time and memory per suggestion with 100 to 10,000 observations, compared with Optuna"
 	@echo "Quality of suggestions"
 	@echo "  make bench-quality         regret after 60 evaluations, compared with GPSampler"
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
@@ -83,7 +84,7 @@ train-curves:
 	@$(PYTHON) -c 'import sys, numpy, torch; sys.exit(not torch.cuda.is_available())' || { echo "Training the network needs a GPU, PyTorch and NumPy; say which Python has them: make train-curves PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
-bench-latency bench-quality bench-asks bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
+bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
 bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NoReturn, TypeVar
 
 import numpy as np
@@ -77,6 +78,7 @@ class Session:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
         self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
+        self._started = 0  # those before it are taken
         self._guard, self._is_run = threading.RLock(), False
         self._thinking = Thinking()
 
@@ -240,13 +242,13 @@ class Session:
 
     def _from_start(self, n: int) -> list[Proposal]:
         """The next of the configurations to begin with, but for those whose results are known."""
-        if not self._start:
-            return []
         taken, key = self.history.taken, self.space.key
-        self._start = [config for config in self._start if key(config) not in taken]
+        left = range(self._started, len(self._start))
+        fresh = list(islice((i for i in left if key(self._start[i]) not in taken), n))
+        self._started = fresh[0] if fresh else len(self._start)
         return [
-            Proposal(number, config, reason="given by start")
-            for number, config in enumerate(self._start[:n], start=len(self.history.trials))
+            Proposal(number, self._start[i], reason="given by start")
+            for number, i in enumerate(fresh, start=len(self.history.trials))
         ]
 
     def _to_finish(self) -> list[Proposal]:

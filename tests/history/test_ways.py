@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from farthing.history.ways import MOST_FEW, Way, few_rows
-
-
-@given(n=st.integers(0, 600), most=st.integers(2, 300), seed=st.integers(0, 9), valued=st.booleans())
-def test_few_rows_are_few_ascending_and_hold_the_best(n, most, seed, valued):
-    values = np.random.default_rng(seed).standard_normal(n) if valued else None
-    rows = few_rows(n, values, most)
-    assert len(rows) == min(n, most)
-    assert np.all(np.diff(rows) > 0)
-    assert all(0 <= row < n for row in rows)
-    if values is not None and n > most:
-        assert set(np.argsort(values, kind="stable")[: most // 2]) <= set(rows)
+from farthing.history.ways import MOST_FEW, Way
+from farthing.numerics.rows import MOST_KNOWN
 
 
 @pytest.mark.parametrize("way", [Way.FULL, Way.KEPT, Way.NONE])
@@ -26,6 +13,11 @@ def test_only_one_way_leaves_observations_out(way):
     assert len(way.rows(10 * MOST_FEW)) == 10 * MOST_FEW
     assert len(Way.FEW.rows(10 * MOST_FEW)) == MOST_FEW
     assert Way.FEW.of("abc") == ["a", "b", "c"]
+
+
+def test_models_of_thousands_of_observations_know_some_in_every_way():
+    assert [len(way.known(10 * MOST_KNOWN)) for way in (Way.FULL, Way.KEPT, Way.FEW)] == [MOST_KNOWN] * 2 + [MOST_FEW]
+    assert Way.FULL.known(7).tolist() == list(range(7))
 
 
 def test_ways_are_ordered_from_the_most_careful():

@@ -384,8 +384,8 @@ class TestSection5:
 
 def test_the_papers_form_is_these_options():
     paper = {
-        "values": "plain", "end": "ignored", "target": "least", "cost_model": "gp", "warm_up": "uniform", "hints": False,
-        "initial": 5, "design_share": 1 / 8,
+        "values": "plain", "end": "ignored", "target": "least", "cost_model": "gp", "warm_up": "uniform",
+        "hints": False, "initial": 5, "design_share": 1 / 8,
     }  # fmt: skip
     assert paper == CArBO.PAPER
     assert CArBO.paper() == CArBO(**paper, alpha=1.0, floor=0.0)

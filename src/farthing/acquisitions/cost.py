@@ -24,8 +24,8 @@ TIE = 1e-6  # log costs closer than this are equal, and the larger EI decides
 DEEPEST = 50.0  # log EI further below the best no longer decides a tie
 STARTS = 6  # feasible points, and as many that miss by at most SLACK of log EI: a cheaper point may lie near them
 SLACK = 1.0
-OUTER = 4  # rounds of the augmented Lagrangian; what still ends outside is moved back inside
-INNER = 8  # rounds of L-BFGS in each
+# Of the augmented Lagrangian, and of L-BFGS in each of them; what still ends outside is moved back inside.
+ROUNDS = (4, 8)
 CONTEXTUAL_TURNS = 2  # of continuous and discrete moves: more turns hardly find cheaper points, and take as long each
 FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0  # log cost and log EI are both of size 1, so no scaling is needed
 MARGIN = 1e-5  # of log EI: aim this far inside the constraint
@@ -63,6 +63,7 @@ class Contextual:
     log_cost: CostModel
     best: float  # max e
     threshold: float  # max e + log(1 - lambda)
+    rounds: tuple[int, int] = ROUNDS
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""
@@ -86,8 +87,8 @@ class Contextual:
         part, everyone = domain.sliced(U), np.arange(len(U))
         multiplier, penalty = np.zeros(len(U)), FIRST_PENALTY
         aim = min(self.threshold + MARGIN, self.best)
-        for _ in range(OUTER):
-            U = minimize_rows(self._lagrangian(part, multiplier, penalty, aim), U, rounds=INNER)[0]
+        for _ in range(self.rounds[0]):
+            U = minimize_rows(self._lagrangian(part, multiplier, penalty, aim), U, rounds=self.rounds[1])[0]
             g = aim - self.improvement(part.features(U, everyone))
             multiplier = np.maximum(multiplier + penalty * g, 0.0)
             penalty *= PENALTY_GROWTH
@@ -116,7 +117,7 @@ class Contextual:
             value, gradient = self.improvement.with_gradient(part.features(V, rows))
             return -value, np.where(same_cost[rows], -part.pull(gradient, rows), 0.0)
 
-        return minimize_rows(descent, U, rounds=INNER)[0]
+        return minimize_rows(descent, U, rounds=self.rounds[1])[0]
 
     def _back_inside(self, domain: Domain, safe: Array, moved: Array) -> Array:
         """The point of largest utility on the way from `moved` back to `safe`, row by row."""
@@ -127,8 +128,9 @@ class Contextual:
 
 
 def contextual(
-    improvement: Acquisition, log_cost: CostModel, domain: Domain, found: Ranking, tradeoff: float
-) -> Ranking:
+    improvement: Acquisition, log_cost: CostModel, domain: Domain, found: Ranking, tradeoff: float,
+    rounds: tuple[int, int] = ROUNDS,
+) -> Ranking:  # fmt: skip
     """Contextual EI from a ranking by log EI: the cheapest points whose EI is at least (1 - tradeoff) of the best.
 
     At tradeoff 0 that is the ranking itself, at 1 the cheapest point of all.
@@ -137,7 +139,7 @@ def contextual(
         return found
     best = float(found.utility[0])
     with np.errstate(divide="ignore"):
-        utility = Contextual(improvement, log_cost, best, best + float(np.log1p(-tradeoff)))
+        utility = Contextual(improvement, log_cost, best, best + float(np.log1p(-tradeoff)), rounds)
     costs = log_cost.mean_at(domain.features(found.U))
     values = utility.of(found.utility, costs)
     close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)

@@ -70,11 +70,12 @@ def maximize(
     anchors: Array,
     rng: np.random.Generator,
     pool: Array | None = None,
+    rounds: int = ROUNDS,
 ) -> Ranking:
     """Admissible points by decreasing utility; empty if none was found.
 
-    `anchors` (k, p) are the best known points, to be perturbed; `pool` (m, p) replaces the evenly spread points in
-    spaces that are small enough to list.
+    `anchors` (k, p) are the best known points, to be perturbed; `pool` (m, p) replaces the evenly spread points, in
+    spaces that are small enough to list and where a search before has found where to look.
     """
     spread = domain.snap(sobol(POOL, len(domain.levels), rng)) if pool is None else pool
     near = domain.snap(perturbed(anchors, domain.levels, rng))
@@ -84,7 +85,7 @@ def maximize(
         starts = np.unique(
             np.concatenate([top(utility[: len(spread)], STARTS), len(spread) + top(utility[len(spread) :], STARTS)])
         )
-        polished, gained = stepped(acquisition, domain, U[starts], utility[starts], uphill(acquisition))
+        polished, gained = stepped(acquisition, domain, U[starts], utility[starts], uphill(acquisition, rounds))
         U, utility = np.concatenate([polished, U]), np.concatenate([gained, utility])
     return ranked(U, utility)
 
@@ -145,7 +146,7 @@ def stepped(
     return U, values
 
 
-def uphill(acquisition: Acquisition) -> Callable[[Domain, Array], Array]:
+def uphill(acquisition: Acquisition, rounds: int = ROUNDS) -> Callable[[Domain, Array], Array]:
     """The climb of an acquisition over the continuous coordinates, all rows at once."""
 
     def climb(domain: Domain, U: Array) -> Array:
@@ -155,7 +156,7 @@ def uphill(acquisition: Acquisition) -> Callable[[Domain, Array], Array]:
             values, slopes = acquisition.with_gradient(part.features(V, rows))
             return -values, -part.pull(slopes, rows)
 
-        return minimize_rows(descent, U, rounds=ROUNDS, ftol=WORTH)[0]
+        return minimize_rows(descent, U, rounds=rounds, ftol=WORTH)[0]
 
     return climb
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.rows import MOST_KNOWN, few_rows
 
 MOST_FEW = 256  # trials of the way FEW: an ask takes a tenth of a second, and is nearly as good as with all of them
 HURRIED_ROWS = 100  # that hyperparameters are found from where none were stored: 20 milliseconds
@@ -24,8 +25,8 @@ T = TypeVar("T")
 class Way(StrEnum):
     """How a policy thinks."""
 
-    FULL = "full"  # all models are fitted again, to all trials
-    KEPT = "kept"  # hyperparameters are those of the last fit, or of a fit to few trials; models know all trials
+    FULL = "full"  # all models are fitted again, to all trials; where there are thousands, to some (numerics.rows)
+    KEPT = "kept"  # hyperparameters are those of the last fit, or of a fit to few trials; models know what FULL does
     FEW = "few"  # as KEPT, but models know few trials: the best, and some of the others
     NONE = "none"  # without a model
 
@@ -38,21 +39,10 @@ class Way(StrEnum):
         """Which of n observations the models know, in order: all, or `few_rows`."""
         return few_rows(n, values, most) if self is Way.FEW else np.arange(n)
 
+    def known(self, n: int, values: Array | None = None) -> Ints:
+        """The same for models of what may be thousands of observations, which no way knows all of."""
+        return few_rows(n, values, MOST_FEW if self is Way.FEW else MOST_KNOWN)
+
     def of(self, items: Sequence[T], values: Array | None = None, most: int = MOST_FEW) -> list[T]:
         """The items of these rows."""
         return [items[i] for i in self.rows(len(items), values, most)]
-
-
-def few_rows(n: int, values: Array | None = None, most: int = MOST_FEW) -> Ints:
-    """At most `most` of n rows, ascending. Where there are values (n,), half of them are those of least value; the
-    others are evenly spread, and tell where was looked before.
-
-    >>> few_rows(6, np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]), most=4).tolist()
-    [0, 3, 4, 5]
-    """
-    if n <= most:
-        return np.arange(n)
-    best = np.argsort(values, kind="stable")[: most // 2] if values is not None else np.empty(0, dtype=np.intp)
-    others = np.setdiff1d(np.arange(n), best)
-    spread = others[np.linspace(0, len(others) - 1, most - len(best)).round().astype(np.intp)]
-    return np.sort(np.concatenate([best, spread]))

@@ -21,6 +21,7 @@ from farthing.plain import warn
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
+from farthing.policies.fits import rows_known
 from farthing.policies.protocol import settle_option
 from farthing.policies.thaw import Thaw
 from farthing.space import Space
@@ -64,7 +65,7 @@ class Auto:
         return for_steps() if trains_in_steps(history) else CArBO()
 
     def rows(self, history: History) -> int:
-        return for_steps().rows(history) if trains_in_steps(history) else len(history.trials)
+        return for_steps().rows(history) if trains_in_steps(history) else rows_known(history)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator

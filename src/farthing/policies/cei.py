@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from farthing.acquisitions.cost import contextual
+from farthing.acquisitions.cost import ROUNDS, contextual
 from farthing.checks import number
 from farthing.policies.fits import FittedModels
 from farthing.policies.model_based import CostWeighted, RankingWithReason
 from farthing.policies.protocol import settle_option
+
+LATER_ROUNDS = (2, 4)  # of the search for cheaper points, after the first pick of a batch
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +31,7 @@ class CEI(CostWeighted):
         found = models.led_by_untried(models.by_improvement())  # else the best EI may be that of a tried point alone
         if models.log_price is None:
             return RankingWithReason(found, "largest expected improvement, no cost known yet")
-        chosen = contextual(models.improvement, models.log_price, models.domain, found, self.tradeoff)
+        rounds = ROUNDS if models.found is None else LATER_ROUNDS
+        chosen = contextual(models.improvement, models.log_price, models.domain, found, self.tradeoff, rounds)
         reason = f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"
-        return RankingWithReason(chosen, reason)
+        return RankingWithReason(chosen, reason, found.U)

@@ -53,13 +53,14 @@ def chosen_cost_model(
     if prior is None and hints and model == "auto":
         prior = hint_at_cost(space, knowledge)
     strength = 0.0 if prior is None else prior.intercept_strength
-    known = way.of(history.costed)
+    costed = history.costed
+    known = [costed[i] for i in way.known(len(costed))]
     X, b = _log_costs(space, known, prior, strength)
     own = None if knowledge.features is None else CostFromCounts.of(space, known, b, knowledge, model)
     stored = history.fits.get("cost")
     chosen = choice.choose(
         X, b, space.groups, space.ratios, stored, prior=prior, intercept_strength=strength, own=own, refit=way.refits,
-        model=model,
+        model=model, seen=len(costed),
     )  # fmt: skip
     return chosen.model, {"cost": chosen.state} if way.refits else {}
 

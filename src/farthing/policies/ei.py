@@ -15,7 +15,7 @@ from farthing.budget import Ledger
 from farthing.checks import whole_number
 from farthing.history import History
 from farthing.policies.cost_models import linear_cost_model
-from farthing.policies.fits import FittedModels
+from farthing.policies.fits import FittedModels, rows_known
 from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import RankingWithReason, propose_by_rank
 from farthing.policies.model_options import ModelOptions
@@ -42,7 +42,7 @@ class EI(ModelOptions):
         return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, linear_cost_model)
 
     def rows(self, history: History) -> int:
-        return len(history.trials)
+        return rows_known(history)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         return RankingWithReason(models.by_improvement(), "largest expected improvement")

@@ -7,6 +7,7 @@ improvement and does not exist before the first failure.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units, values
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.history.ways import HURRIED_ROWS, few_rows
-from farthing.numerics.arrays import Array
+from farthing.history.ways import HURRIED_ROWS
+from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.rows import EXACT, MOST_KNOWN, few_rows, fitted_rows
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
@@ -32,11 +34,14 @@ from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
+from farthing.surrogates.many import found_from_some
 from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
+LATER_POOL = 128  # points of the first search that later ones of a batch begin with: running trials change few of them
+LATER_ROUNDS = 6  # of L-BFGS in these, which begin near where the one before ended
 AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % of the space are hardly ever missed
 
 
@@ -45,16 +50,21 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 def value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues = "warped") -> gp.GP:
     """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
-    be fitted again, with the hyperparameters of that fit, or of one to a few trials."""
+    be fitted again, with the hyperparameters of that fit, or of one to a few trials. Of thousands it knows some."""
     way, warm = history.way, _last_fit(space, history, "value")
     scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
     X, z = space.features(U), scale(y)
-    if way.refits:
+    if way.refits and len(y) <= EXACT:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
-    if warm is None:
-        some = few_rows(len(y), None, HURRIED_ROWS)
-        warm = gp.fit(X[some], z[some], space.groups, None, fitting.MEDIUM).hyperparameters
-    rows = way.rows(len(y), y)
+
+    def found(rows: Ints, start: gp.Hyperparameters | None) -> gp.Hyperparameters:
+        return gp.fit(X[rows], z[rows], space.groups, start, fitting.MEDIUM).hyperparameters
+
+    if way.refits:
+        warm = found_from_some(len(y), warm, partial(found, fitted_rows(len(y), y)))
+    elif warm is None:
+        warm = found(few_rows(len(y), None, HURRIED_ROWS), None)
+    rows = way.known(len(y), y)
     return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
 
 
@@ -74,13 +84,13 @@ def success_model(space: Space, history: History) -> Feasibility | None:
     succeeded = np.arange(len(ended)) < len(ended) - len(failed)
     way, warm = history.way, _last_fit(space, history, "success")
     X = space.features(units(ended, len(space)))
-    if way.refits:
+    if way.refits and len(X) <= EXACT:
         return feasibility.fit(X, succeeded, space.groups, warm)
     failed_first = succeeded.astype(np.float64)
-    if warm is None:
-        some = few_rows(len(X), failed_first, HURRIED_ROWS)
-        warm = feasibility.fit(X[some], succeeded[some], space.groups).hyperparameters
-    rows = way.rows(len(X), failed_first)
+    if way.refits or warm is None:
+        some = fitted_rows(len(X), failed_first) if way.refits else few_rows(len(X), failed_first, HURRIED_ROWS)
+        warm = feasibility.fit(X[some], succeeded[some], space.groups, warm).hyperparameters
+    rows = way.known(len(X), failed_first)
     return feasibility.from_hyperparameters(X[rows], succeeded[rows], warm, space.groups)
 
 
@@ -91,6 +101,11 @@ def recommend(space: Space, history: History) -> TrackedTrial | None:
         return history.incumbent
     model = value_model(space, units(complete, len(space)), values(complete), history)
     return complete[int(np.argmin(model.mean_at(model.X)))]
+
+
+def rows_known(history: History) -> int:
+    """How many observations the largest of these models may know: what an ask takes follows from it."""
+    return min(len(history.trials), MOST_KNOWN)
 
 
 # -- all of them at one ask --------------------------------------------------------------------------------------------
@@ -114,6 +129,7 @@ class FittedModels:
     cost_knowledge: CostKnowledge  # of the study, before anything was evaluated
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
+    found: Array | None = None  # (m, p) the best points of the first search of a batch, None before it
 
     @classmethod
     def of(
@@ -184,7 +200,10 @@ class FittedModels:
 
     def by(self, acquisition: Acquisition) -> Ranking:
         """Candidates by an acquisition."""
-        return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
+        if self.found is None:
+            return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
+        pool = self.found if self.pool is None else self.pool
+        return maximize(acquisition, self.domain, self.anchors, self.rng, pool, LATER_ROUNDS)
 
     def led_by_untried(self, ranking: Ranking) -> Ranking:
         """The ranking from its first point that was not tried: where the search ends in a corner of the space, again
@@ -192,10 +211,11 @@ class FittedModels:
         first = self.fresh.leading_taken(ranking.U)
         return Ranking(ranking.U[first:], ranking.utility[first:])
 
-    def with_pending(self, x: Array, cost: float | None) -> FittedModels:
-        """As if x (1, f) were running too."""
+    def with_pending(self, x: Array, cost: float | None, searched: Array) -> FittedModels:
+        """As if x (1, f) were running too, after a search that ranked the points `searched` (m, p)."""
         ledger = self.ledger.promised(cost or 0.0, 1)
-        return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger)
+        found = searched[:LATER_POOL] if self.found is None else self.found
+        return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger, found=found)
 
     def cost_at(self, x: Array) -> float | None:
         """The predicted cost at x (1, f), the median."""

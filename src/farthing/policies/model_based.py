@@ -17,9 +17,10 @@ from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
 from farthing.checks import one_of, switch, whole_number
 from farthing.history import History, Way
+from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
-from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
+from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
 from farthing.policies.initial_design import HINTED_WARM_UP, WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import settle_option
@@ -37,6 +38,7 @@ class RankingWithReason(NamedTuple):
 
     ranking: Ranking
     reason: str
+    searched: Array | None = None  # (m, p) by improvement, where the ranking is by something else
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -80,7 +82,7 @@ class CostWeighted(ModelOptions):
         raise NotImplementedError
 
     def rows(self, history: History) -> int:
-        return len(history.trials)
+        return rows_known(history)
 
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
@@ -123,7 +125,7 @@ def propose_by_rank(
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
-        ranking, reason = _by_improvement_if_last(models, rank(models))
+        ranking, reason, searched = _by_improvement_if_last(models, rank(models))
         config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
@@ -131,7 +133,7 @@ def propose_by_rank(
         cost = models.cost_at(x)
         proposals.append(Proposal(number, config, cost, reason, models.fits))
         if number < first + n - 1:
-            models = models.with_pending(x, cost)
+            models = models.with_pending(x, cost, ranking.U if searched is None else searched)
     return proposals
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from farthing.history import History, TrackedTrial, units
 from farthing.history.cost_knowledge import CostKnowledge
-from farthing.history.ways import few_rows
+from farthing.history.ways import MOST_FEW
 from farthing.numerics.arrays import Array
+from farthing.numerics.rows import few_rows
 from farthing.policies.cost_models import CostFromCounts
 from farthing.space import Space
 from farthing.surrogates.cost import choice, log_cost
@@ -38,19 +39,21 @@ class StepCosts:
     def of(cls, kind: StepCostModel, model: CostModelName, space: Space, history: History) -> StepCosts:
         """From every trial with costs; `model` is the model of log costs that "lines" uses."""
         way = history.way
-        priced = way.of([trial for trial in history.trials if any(cost is not None for cost in trial.curve.costs)])
+        begun = [trial for trial in history.trials if any(cost is not None for cost in trial.curve.costs)]
+        priced = [begun[i] for i in way.known(len(begun))]
         if not priced:
             return cls(None, {}, space)
         X = space.features(units(priced, len(space)))
         t, c = np.array([_steps_and_cost(trial) for trial in priced], dtype=np.float64).T
         if kind == "process":
-            some = np.arange(len(X)) if way.refits else few_rows(len(X))  # it has no hyperparameters to keep
+            most = len(X) if way.refits else MOST_FEW  # it has no hyperparameters to keep
+            some = few_rows(len(X), None, most)
             return cls(LinearInSteps.of(X[some], t[some], c[some], space.groups), {}, space, own=False)
         b = log_cost.logs(c / t)
         stored, own = history.fits.get("step_cost"), _counted(model, space, priced, c / t, history.cost_knowledge)
         chosen = choice.choose(
             X, b, space.groups, space.ratios, stored, own=own, refit=way.refits,
-            model="auto" if model in choice.COUNTING and own is None else model,
+            model="auto" if model in choice.COUNTING and own is None else model, seen=len(begun),
         )  # fmt: skip
         return cls(chosen.model, {"step_cost": chosen.state} if way.refits else {}, space)
 

@@ -13,8 +13,9 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from farthing.history import History, TrackedTrial, Way, units
-from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.rows import few_rows
 from farthing.policies.candidates import ANCHORS
 from farthing.policies.model_options import ModelledValues
 from farthing.space import Space

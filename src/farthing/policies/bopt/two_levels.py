@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from farthing.history import TrackedTrial, Way, units
-from farthing.history.ways import HURRIED_ROWS, MOST_FEW, few_rows
+from farthing.history.ways import HURRIED_ROWS, MOST_FEW
 from farthing.numerics.arrays import Array
+from farthing.numerics.rows import few_rows
 from farthing.space import Space
 from farthing.surrogates import two_fidelity
 from farthing.surrogates.fitting import number_of_groups

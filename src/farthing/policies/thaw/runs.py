@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from farthing.history import History, TrackedTrial, units
-from farthing.history.ways import Way, few_rows
+from farthing.history.ways import Way
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import squared_distances
+from farthing.numerics.rows import few_rows
 from farthing.policies.run_candidates import RunCandidates
 from farthing.space import Space
 from farthing.surrogates.curves.network import CurveOutlook, Weights, mean_and_variance

@@ -106,6 +106,7 @@ def choose(
     own: UserCostModel | None = None,
     refit: bool = True,
     model: CostModelName = "auto",
+    seen: int = 0,
 ) -> Chosen:
     """The model of log costs b (n,) at X (n, f), n >= 1; `stored` is the state of the last choice.
 
@@ -113,6 +114,7 @@ def choose(
     there is nothing else to learn. Its own intercept counts as `intercept_strength` observations. `own` is a candidate
     of the user that competes with them, a model of the whole cost. With `refit=False` no hyperparameters are searched
     for: of the processes only the one of the last choice is there, as it was stored. A `model` by name stands alone.
+    Where X and b are some of many costs, `seen` says of how many.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -130,7 +132,7 @@ def choose(
         b = b - prior.mean_at(X)
     sizes = SIZES if prior is None or model != "auto" else (0, *SIZES)
     lines = _lines(Z, b, owners, sizes, intercept_strength)
-    fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, counts)
+    fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, counts, seen)
     if model == "auto":
         weights, processes, state = _contest(lines, fits, own)
     else:

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
+from farthing.numerics.rows import EXACT, MOST_FITTED, few_rows
 from farthing.surrogates import gp
 from farthing.surrogates.cost import log_cost
 from farthing.surrogates.cost.counted import CountingCostModel, OnCounts
 from farthing.surrogates.cost.lines import LinearCost
 from farthing.surrogates.cost.log_cost import CostProcess
+from farthing.surrogates.many import found_from_some
 
 Process = CostProcess | OnCounts
 
@@ -45,9 +47,15 @@ class Refits:
     stored: Mapping[str, Any]
     refit: bool = True  # whether any search for hyperparameters can be due
     counts: CountingCostModel | None = None
+    seen: int = 0  # observations in all, where Z and b are some of them
+
+    @property
+    def n(self) -> int:
+        """The number of observations, by which the data grow."""
+        return max(self.seen, len(self.b))
 
     def competing(self) -> tuple[str, ...]:
-        n, leader = len(self.b), self._leader
+        n, leader = self.n, self._leader
         if n < PROCESSES_FROM:
             return ()
         if not self.refit:
@@ -63,17 +71,24 @@ class Refits:
         warm = None
         if last is not None and last["selected"] == selected:
             warm = gp.Hyperparameters.from_json(last["hyperparameters"])
-            if len(self.b) < COLD_GROWTH * warm.cold_at:
-                warm = replace(warm, cold_at=len(self.b))  # keeps gp.fit from its own cold start, which comes earlier
+            if self.n < COLD_GROWTH * warm.cold_at:
+                warm = replace(warm, cold_at=self.n)  # keeps gp.fit from its own cold start, which comes earlier
         elif not self.refit:
             warm = self._hurried(name, selected)
+        if due and self.n > EXACT:
+            some = few_rows(len(self.b), None, MOST_FITTED)
+            warm, due = found_from_some(self.n, warm, lambda start: self._found(name, selected, start, some)), False
         return self._fitted(name, selected, warm, due, np.arange(len(self.b)))
 
     def _hurried(self, name: str, selected: list[int] | None) -> gp.Hyperparameters:
         """Hyperparameters found from a few observations: there is no time for all, and none are stored."""
-        n = len(self.b)
-        some = np.linspace(0, n - 1, min(n, HURRIED_ROWS)).round().astype(np.intp)
-        return self._fitted(name, selected, None, True, some).process.hyperparameters
+        some = few_rows(len(self.b), None, HURRIED_ROWS)
+        return self._found(name, selected, None, some)
+
+    def _found(
+        self, name: str, selected: list[int] | None, warm: gp.Hyperparameters | None, rows: Ints
+    ) -> gp.Hyperparameters:
+        return self._fitted(name, selected, warm, True, rows).process.hyperparameters
 
     def _fitted(
         self, name: str, selected: list[int] | None, warm: gp.Hyperparameters | None, refit: bool, rows: Ints
@@ -92,9 +107,9 @@ class Refits:
         """JSON for the next call. Processes that did not compete keep what was stored."""
         contest = len(processes) > 1
         return {
-            "n": len(self.b),
+            "n": self.n,
             "leader": leader,
-            "contest_at": len(self.b) if contest else self.stored.get("contest_at", 0),
+            "contest_at": self.n if contest else self.stored.get("contest_at", 0),
             "scores": {**self.stored.get("scores", {}), **scores},
             "processes": {
                 **self.stored.get("processes", {}),
@@ -103,7 +118,7 @@ class Refits:
         }
 
     def _stored_fit(self, name: str, process: Process) -> dict[str, Any]:
-        last, n, found = self._last(name), len(self.b), process.process.hyperparameters
+        last, n, found = self._last(name), self.n, process.process.hyperparameters
         warmed = last is not None and n < COLD_GROWTH * last["hyperparameters"]["cold_at"]
         cold_at = last["hyperparameters"]["cold_at"] if last is not None and warmed else found.cold_at
         at = n if last is None or self._due(name) else last["at"]
@@ -124,7 +139,7 @@ class Refits:
         last, growth = self._last(name), LEADER_GROWTH if name == self._leader else GROWTH
         if not self.refit:
             return False
-        return last is None or len(self.b) >= growth * last["at"]
+        return last is None or self.n >= growth * last["at"]
 
     def _selected(self, name: str) -> list[int] | None:
         """Parameters of gp-selected: the stored ones until new hyperparameters are due."""
