@@ -47,7 +47,7 @@ def status(study: str, as_json: bool) -> None:
             "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
             "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
             "last_error": formatting.last_error_json(stored.trials),
-            "ended": stored.why_ended,
+            "ended": stored.why_ended, "outlook": _outlook(stored) or None,
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
             "run": stored.notes.get(run_note.NAME),
         }  # fmt: skip
@@ -63,11 +63,27 @@ def status(study: str, as_json: bool) -> None:
         _echo_line(error)
     if ended := stored.why_ended:
         _echo_line(f"ended       {ended}")
+    if outlook := _outlook(stored):
+        _echo_line(f"outlook     {outlook}")
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""
             _echo_line(f"  {trial.status.value:<8} trial {trial.number}, {at}{formatting.config_text(trial.config)}")
     show(str(stored.ledger))
+
+
+def _outlook(stored: StudyFile) -> str:
+    """What more budget is expected to bring, if the file says enough and it is found out in a moment."""
+    from farthing.errors import FarthingError
+    from farthing.policies import policy_from_json
+    from farthing.policies.outlook import outlook_in_time
+
+    if stored.left_out or stored.best_value is None:
+        return ""
+    try:
+        return str(outlook_in_time(stored.record, policy_from_json(stored.record.settings.policy)) or "")
+    except (FarthingError, ValueError):  # of a policy of the user's own
+        return ""
 
 
 def _echo_line(text: str) -> None:

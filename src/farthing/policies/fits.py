@@ -6,6 +6,7 @@ improvement and does not exist before the first failure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,8 +47,7 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
     """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
     be fitted again, with the hyperparameters of that fit, or of one to a few trials."""
     way, warm = history.way, _last_fit(space, history, "value")
-    scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
-    X, z = space.features(U), scale(y)
+    X, z = space.features(U), scale_of(y, modelled)(y)
     if way.refits:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
     if warm is None:
@@ -55,6 +55,11 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
         warm = gp.fit(X[some], z[some], space.groups, None, fitting.MEDIUM).hyperparameters
     rows = way.rows(len(y), y)
     return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
+
+
+def scale_of(y: Array, modelled: ModelledValues = "warped") -> Warp | Scale:
+    """The map from values to those that are modelled."""
+    return Warp.of(y) if modelled == "warped" else Scale.of(y)
 
 
 def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters | None:
@@ -103,6 +108,7 @@ class FittedModels:
     space: Space
     fresh: FreshSpace
     ledger: Ledger
+    scale: Warp | Scale  # from values to those that are modelled
     fantasies: Fantasies  # of the value
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
@@ -111,6 +117,7 @@ class FittedModels:
     success: Feasibility | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
+    earlier_fits: Mapping[str, Any]  # of the last one
     rng: np.random.Generator
 
     @classmethod
@@ -128,7 +135,7 @@ class FittedModels:
         success = success_model(space, history)
         success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}
         return cls(
-            options, space, fresh, ledger,
+            options, space, fresh, ledger, scale_of(y, options.values),
             Fantasies.of(value, target, pending, rng),
             U[np.argsort(y, kind="stable")[:ANCHORS]],
             fresh.listed(),
@@ -137,6 +144,7 @@ class FittedModels:
             success,
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
+            history.fits,
             rng,
         )  # fmt: skip
 
@@ -155,12 +163,15 @@ class FittedModels:
     @property
     def improvement(self) -> Acquisition:
         """log EI, times the chance of success and, near the end of the budget, the chance that it is affordable."""
-        improvement: Acquisition = MeanLogEI(self.fantasies)
+        return self.if_possible(MeanLogEI(self.fantasies))
+
+    def if_possible(self, acquisition: Acquisition) -> Acquisition:
+        """An acquisition plus the log chance of success and, near the end of the budget, that of being affordable."""
         if self.success is not None:
-            improvement = IfSuccessful(improvement, self.success)
+            acquisition = IfSuccessful(acquisition, self.success)
         if self.log_price is None or not self.is_limited:
-            return improvement
-        return IfAffordable(improvement, self.log_price, self.log_remaining)
+            return acquisition
+        return IfAffordable(acquisition, self.log_price, self.log_remaining)
 
     @property
     def domain(self) -> FreshSpace:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
@@ -22,6 +23,7 @@ from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
 from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
+from farthing.policies.prospects import prospects_after
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
@@ -36,6 +38,7 @@ class RankingWithReason(NamedTuple):
 
     ranking: Ranking
     reason: str
+    fits: Mapping[str, Any] = MappingProxyType({})  # what the policy wants to find at its next ask
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -102,16 +105,17 @@ def propose_by_rank(
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
     models = FittedModels.of(options, space, fresh, history, ledger, design, rng, cost_model)
+    prospects = {} if history.worth is None else prospects_after(models)
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
-        ranking, reason = _by_improvement_if_last(models, rank(models))
+        ranking, reason, fits = _by_improvement_if_last(models, rank(models))
         config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
         x = space.features(space.encode(config)[None, :])
         cost = models.cost_at(x)
-        proposals.append(Proposal(number, config, cost, reason, models.fits))
+        proposals.append(Proposal(number, config, cost, reason, {**models.fits, **fits, **prospects}))
         if number < first + n - 1:
             models = models.with_pending(x, cost)
     return proposals
@@ -140,4 +144,5 @@ def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> 
     cheapest = float(np.exp(models.log_price.mean_at(models.space.features(useful)).min()))
     if rest >= cheapest:
         return ranked
-    return RankingWithReason(found, "largest expected improvement that the rest of the budget can pay for")
+    reason = "largest expected improvement that the rest of the budget can pay for"
+    return ranked._replace(ranking=found, reason=reason)
