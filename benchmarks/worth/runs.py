@@ -137,6 +137,29 @@ FILES = Files[Run, Result](
 )
 
 
+def answers_of(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Results as JSON, with the digits that matter."""
+    return [
+        {
+            "table": result.run.table, "seed": result.run.seed,
+            "spent": _rounded(result.spent * result.run.budget), "values": _rounded(result.best),
+            "prospects": [found if found is None else _rounded(found) for found in result.prospects],
+            "outlooks": [{name: _rounded(value) for name, value in found.items()} for found in result.outlooks],
+            "seconds": {name: _rounded(value) for name, value in result.seconds.items()},
+        }
+        for result in results
+    ]  # fmt: skip
+
+
+def _rounded(given: Any) -> Any:
+    return float(f"{given:.7g}") if np.ndim(given) == 0 else [_rounded(item) for item in given]
+
+
+def results_of(data: dict[str, Any]) -> list[Result]:
+    """Results from the data of the page."""
+    return [Result.of(Run(answer["table"], answer["seed"]), answer) for answer in data["runs"]]
+
+
 def measure(seeds: int, tables: Sequence[str], workers: int) -> list[Result]:
     """The results of all runs; seeds outermost, so that a part is a fair part."""
     runs = [Run(table, seed) for seed, table in product(range(seeds), tables)]

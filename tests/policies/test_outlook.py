@@ -146,7 +146,7 @@ class TestWhereItIsShown:
 
     def test_at_the_end_of_a_run_that_shows_progress(self, capfd):
         study = searched(progress=None)
-        assert capfd.readouterr().err.splitlines()[-1].startswith("the next 1 evaluation")
+        assert capfd.readouterr().err.splitlines()[-1].startswith("the next evaluation is expected to bring ")
         spent = study.ledger.total("seconds")
         study.outlook()
         assert study.ledger.total("seconds") == spent

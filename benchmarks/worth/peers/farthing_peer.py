@@ -60,7 +60,7 @@ def searched(table: Table, task: Task) -> dict[str, Any]:
         spent.append(total)
         values.append(value)
         prospects.append((proposal.fits.get("prospects") or [None])[-1])
-        while shares and total >= shares[0] * task["budget"]:
+        while shares and total >= shares[0] * task["budget"] and len(values) > 1:
             began = time.process_time()
             found = study.outlook(ft.Budget(cost=task["ahead"] * task["budget"]))
             seconds["outlooks"] += time.process_time() - began

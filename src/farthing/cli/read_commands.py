@@ -28,13 +28,15 @@ def _read(path: str) -> StudyFile:
 
 @group.command()
 @STUDY
+@click.option("--outlook", is_flag=True, help="Say what more budget is expected to bring, if that takes a moment only.")
 @JSON
 @DEBUG
-def status(study: str, as_json: bool) -> None:
+def status(study: str, outlook: bool, as_json: bool) -> None:
     """Show the state of a study, even while it is running.
 
     \b
     farthing status s.db
+    farthing status s.db --outlook
     farthing status s.db --json
     """
     from farthing.cli import formatting
@@ -47,9 +49,9 @@ def status(study: str, as_json: bool) -> None:
             "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
             "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
             "last_error": formatting.last_error_json(stored.trials),
-            "ended": stored.why_ended, "outlook": _outlook(stored) or None,
+            "ended": stored.why_ended,
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
-            "run": stored.notes.get(run_note.NAME),
+            "run": stored.notes.get(run_note.NAME), **({"outlook": _outlook(stored) or None} if outlook else {}),
         }  # fmt: skip
         show(json_for(sys.stdout, formatting.as_json(found)))
         return
@@ -63,8 +65,8 @@ def status(study: str, as_json: bool) -> None:
         _echo_line(error)
     if ended := stored.why_ended:
         _echo_line(f"ended       {ended}")
-    if outlook := _outlook(stored):
-        _echo_line(f"outlook     {outlook}")
+    if outlook:
+        _echo_line(f"outlook     {_outlook(stored) or 'not known'}")
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""

@@ -3,7 +3,7 @@
 Symbols: n candidates that the policy would evaluate one after the other if it learned nothing from them, y (n, draws)
 their values drawn from the joint posterior, b the best value so far. After the first i of them the gain of a draw is
 max(b - min(y_1 .. y_i), 0). The budget pays for N evaluations at the predicted costs: between whole numbers gains are
-interpolated, beyond n they grow as a power of N / n.
+interpolated, beyond n they stay. Gains that grow with N / n were tried too, and predicted worse (docs/worth.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from farthing.trial import Proposal
 SHARE = 0.1  # of the budget, by default
 MOST = 8  # candidates: an ask for that many takes about as long as one for as many workers
 DRAWS = 1_000
-GROWTH = 0.5  # the power of N / n
 RECENT = 10  # trials whose costs say how many candidates there will be
 LEAST_COST = 1e-12  # so that an evaluation without cost can be divided by
 QUICK = 1.0  # seconds that an outlook may take where nobody has asked for it
@@ -67,10 +66,15 @@ class Outlook:
         """The best value that is expected then."""
         return self.best + self.gain if self.maximize else self.best - self.gain
 
+    @property
+    def _is_many(self) -> bool:
+        return self.unit != "evaluations" or self.spend > 1
+
     def __str__(self) -> str:
         digits = min(max(1 - math.floor(math.log10(self.gain)), 0), 12) if self.gain > 0.0 else 6
         then = f"{self.best:.{digits}f} to {self.expected_best:.{digits}f}"
-        what = f"the next {amount_text(self.unit, self.spend)} are expected to bring {self.gain:.2g} ({then})"
+        more = f"{amount_text(self.unit, self.spend)} are" if self._is_many else "evaluation is"
+        what = f"the next {more} expected to bring {self.gain:.2g} ({then})"
         if self.unit == "evaluations":
             return what
         count = round(self.evaluations) if self.evaluations >= 1.0 else round(self.evaluations, 1)
@@ -208,10 +212,9 @@ def _after(gains: Array, evaluations: float) -> Array:
 
     >>> gains = np.array([[0.0], [1.0], [1.5]])
     >>> [float(_after(gains, n)[0]) for n in (0.5, 1.5, 8.0)]
-    [0.5, 1.25, 3.0]
+    [0.5, 1.25, 1.5]
     """
-    n = len(gains) - 1
-    if evaluations >= n:
-        return np.asarray(gains[n] * (evaluations / n) ** GROWTH)
+    if evaluations >= len(gains) - 1:
+        return gains[-1]
     whole = int(evaluations)
     return np.asarray(gains[whole] + (evaluations - whole) * (gains[whole + 1] - gains[whole]))

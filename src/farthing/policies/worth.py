@@ -20,7 +20,7 @@ from farthing.record.state import Prospect
 from farthing.trial import Proposal
 
 NAME = "prospects"  # among the fits of a proposal
-WINDOW = 5  # asks that are averaged
+WINDOW = 10  # asks that are averaged: of 1, 3, 5 and 10 the one that lost least (docs/worth.md)
 HITS = 2  # averages in a row
 BOUND = 3.0  # of the log of worth against cost: one ask that finds nothing at all does not decide for the others
 
