@@ -15,13 +15,7 @@ from typing import Any, overload
 from farthing import checks
 from farthing.budget import Budget, warn_if_endless
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import (
-    EveryTrialFailed,
-    InvalidArgument,
-    StorageError,
-    StudyMismatch,
-    UnknownTrial,
-)  # fmt: skip
+from farthing.errors import EveryTrialFailed, InvalidArgument, StorageError, StudyMismatch, UnknownTrial
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, continued, policy_as_json, policy_of
 from farthing.policies.cost_models import require_counts
