@@ -215,6 +215,6 @@ def _after(gains: Array, evaluations: float) -> Array:
     [0.5, 1.25, 1.5]
     """
     if evaluations >= len(gains) - 1:
-        return gains[-1]
+        return np.asarray(gains[-1])
     whole = int(evaluations)
     return np.asarray(gains[whole] + (evaluations - whole) * (gains[whole + 1] - gains[whole]))
