@@ -3,7 +3,8 @@
 Symbols: n candidates that the policy would evaluate one after the other if it learned nothing from them, y (n, draws)
 their values drawn from the joint posterior, b the best value so far. After the first i of them the gain of a draw is
 max(b - min(y_1 .. y_i), 0). The budget pays for N evaluations at the predicted costs: between whole numbers gains are
-interpolated, beyond n they stay. Gains that grow with N / n were tried too, and predicted worse (docs/worth.md).
+interpolated, beyond n they stay, since gains that grow with N / n predicted worse. All are scaled by what comes true of
+them on average (docs/worth.md).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from farthing.trial import Proposal
 SHARE = 0.1  # of the budget, by default
 MOST = 8  # candidates: an ask for that many takes about as long as one for as many workers
 DRAWS = 1_000
+REALISED = 0.5  # share of a drawn gain that comes true, as on the tables for choosing defaults (docs/worth.md)
 RECENT = 10  # trials whose costs say how many candidates there will be
 LEAST_COST = 1e-12  # so that an evaluation without cost can be divided by
 QUICK = 1.0  # seconds that an outlook may take where nobody has asked for it
@@ -123,7 +125,7 @@ def _outlook_at(
     evaluations = spend / _predicted_cost(proposals, each, history, ledger, unit)
     if len(proposals) < n:  # there are no more configurations
         evaluations = min(evaluations, len(proposals))
-    drawn = _after(gains, evaluations)
+    drawn = REALISED * _after(gains, evaluations)
     low, high = np.quantile(drawn, INSIDE)
     chance = float(np.mean(drawn > 0.0))
     return Outlook(spend, unit, evaluations, float(drawn.mean()), (float(low), float(high)), chance, best.value)
