@@ -6,7 +6,7 @@ BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks scale blackbox batches failures curves bapi finishing bopt-synthetic bopt-curves bopt-toy \
-	levels extrapolation cost-models cost-transfer sklearn runner start throughput attack papers
+	levels extrapolation cost-models cost-transfer sklearn runner start throughput attack papers worth
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -36,6 +36,7 @@ help:
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
 	@echo "  make bench-batches         the same in batches of 1 to 16"
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
+	@echo "  make bench-worth           budget saved and value lost by stopping when it is not worth it; what more budget brings"
 	@echo "  make bench-papers          our defaults compared with the papers' forms (LCBENCH=FOLDER adds networks; WORKERS=N)"
 	@echo "Learners that train step by step"
 	@echo "  make bench-curves          recorded training curves of real learners under a budget, compared with peers"
@@ -85,7 +86,7 @@ train-curves:
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer bench-start: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-start bench-worth: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-batches: .venv/demo.stamp

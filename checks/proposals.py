@@ -22,7 +22,21 @@ from typing import Any
 import farthing as ft
 
 ASKS = 60
-POLICIES = ("auto", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "bopt", "bapi", "thaw", "sobol", "random")
+POLICIES = (
+    "auto",
+    "carbo",
+    "cei",
+    "ei_alpha",
+    "ei_cool",
+    "eipu",
+    "ei",
+    "pbgi",
+    "bopt",
+    "bapi",
+    "thaw",
+    "sobol",
+    "random",
+)
 FOR_STEPS = ("bopt", "bapi", "thaw")
 
 Config = dict[str, Any]

@@ -130,6 +130,11 @@ class Budget:
         """The unit the cost of an evaluation is counted in: the first limited one of UNITS, else seconds."""
         return next((unit for unit in self.UNITS if unit in self.limits), "seconds")
 
+    @property
+    def paid_in(self) -> str:
+        """The limited unit that an evaluation is paid in: `unit`, or evaluations where nothing else is limited."""
+        return self.unit if self.unit in self.limits else "evaluations"
+
     def priced(self, seconds: float) -> dict[str, float]:
         """What a stretch of wall-clock time costs: seconds, and dollars where a rate is known."""
         if self.usd_per_hour is None:
@@ -186,6 +191,17 @@ def amount_text(unit: str, amount: float) -> str:
     if unit == "evaluations":
         return counted(round(amount), "evaluation")
     return f"{amount:.4g} {'joule' if unit == 'joules' and amount == 1 else unit}"
+
+
+def worth_text(budget: Budget, amount: float) -> str:
+    """An amount of what a budget is paid in, as people write it; also a part of an evaluation.
+
+    >>> worth_text(Budget.of("5 evaluations"), 0.25), worth_text(Budget.of("10m"), 0.25)
+    ('0.25 evaluations', '0.25s')
+    """
+    if budget.paid_in != "evaluations":
+        return amount_text(budget.paid_in, amount)
+    return f"{amount:.2g} evaluation{'' if amount == 1.0 else 's'}"
 
 
 def _duration_text(seconds: float) -> str:

@@ -14,7 +14,8 @@ FarthingError
 ├── StudyEnded                             there is nothing more to propose
 │   ├── BudgetSpent                        a limit of the budget is reached
 │   ├── SpaceExhausted                     every allowed configuration was proposed
-│   └── TargetReached                      the value asked for by `stop_at` was found
+│   ├── TargetReached                      the value asked for by `stop_at` was found
+│   └── NotWorthMore                       no evaluation is worth its cost, by `stop_when_not_worth`
 └── StorageError                           a study file that cannot be used
     └── StudyMismatch                      the file holds a different study than the one asked for
 """
@@ -86,6 +87,10 @@ class SpaceExhausted(StudyEnded):
 
 class TargetReached(StudyEnded):
     """The value asked for by `stop_at` was found."""
+
+
+class NotWorthMore(StudyEnded):
+    """No evaluation is expected to be worth its cost, at the price given by `stop_when_not_worth`."""
 
 
 class StorageError(FarthingError):

@@ -20,17 +20,18 @@ import numpy as np
 from farthing.budget import ACCOUNT_OF, Charges, Ledger
 from farthing.errors import BudgetSpent, InvalidArgument, InvalidSpace, SpaceExhausted, StudyEnded, TargetReached
 from farthing.history import History, Way
-from farthing.history.history import TrackedTrial
+from farthing.history.history import TrackedTrial, once_more
 from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.thinking import Thinking
+from farthing.policies.worth import not_worth
 from farthing.record.added import Added
 from farthing.record.events import Asked, Dropped, Ended, Moved, Reported
 from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
-from farthing.record.study_events import Charged
+from farthing.record.study_events import Charged, Judged
 from farthing.record.writing import Overtaken
 from farthing.space import Space
 from farthing.trial import (
@@ -137,6 +138,7 @@ class Session:
                     break
                 proposals += some
             if not proposals:
+                self._require_open()
                 self._refuse_exhausted()
             self.halted = ""
             return proposals
@@ -183,6 +185,9 @@ class Session:
             proposals = self._from_start(n) or self._to_finish()
         if not proposals:
             proposals, way = self._from_policy(n, number, seconds)
+            if judged := not_worth(self.history, proposals):
+                self.record.write(Judged(judged.gain, judged.cost, overhead()))
+                return []
         if proposals:
             given = seconds if math.isfinite(seconds) else None
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
@@ -390,11 +395,3 @@ class Session:
     def is_running(self, number: int) -> bool:
         """Whether that trial is being evaluated."""
         return self.history.trials[number].status is Status.RUNNING
-
-
-def once_more(trial: TrackedTrial) -> Proposal:
-    """A trial as it was asked for, from where it can go on."""
-    return Proposal(
-        trial.number, trial.config, trial.predicted_cost, trial.reason,
-        start_step=trial.kept_step, until_step=trial.until_step,
-    )  # fmt: skip

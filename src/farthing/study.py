@@ -15,21 +15,17 @@ from typing import Any, overload
 from farthing import checks
 from farthing.budget import Budget, warn_if_endless
 from farthing.checks import read_cost, read_value, trial_number
-from farthing.errors import (
-    EveryTrialFailed,
-    InvalidArgument,
-    StorageError,
-    StudyMismatch,
-    UnknownTrial,
-)  # fmt: skip
+from farthing.errors import EveryTrialFailed, InvalidArgument, StorageError, StudyMismatch, UnknownTrial
 from farthing.history.cost_knowledge import CostFeatures, CostKnowledge, CostPrior, Task
 from farthing.policies import Policy, continued, policy_as_json, policy_of
 from farthing.policies.cost_models import require_counts
+from farthing.policies.worth import require_judge
 from farthing.record.known_results import known_outcome
 from farthing.record.record import Record, settings_in
 from farthing.record.settings import (
     checked_config,
     checked_space,
+    checked_worth,
     opened,
     require_more_than_spent,
     require_same,
@@ -42,7 +38,7 @@ from farthing.runner.finishing import FinishingSession
 from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.loop import run
 from farthing.runner.notices import notice_edits, notice_idleness
-from farthing.runner.options import PAUSED_LIMIT, RunOptions
+from farthing.runner.options import PAUSED_LIMIT, RunOptions, checked_callbacks
 from farthing.session import Session
 from farthing.space import Space
 from farthing.study_view import OpenedStudy, StudyView
@@ -62,6 +58,8 @@ class Study(StudyView):
     storage    a file to keep every event in; an existing one is continued if it holds the same study
     start      configurations to evaluate first
     stop_at    a value good enough to end the study
+    stop_when_not_worth  what an improvement by 1 is worth in the budget's unit, or text ("1s per 0.001"): ends the
+               study when no evaluation is expected to be worth its cost
     max_steps  the number of steps of a complete training; None takes it from the first one that ends
     known_cost     f(config), the cost of an evaluation in the budget's unit, if you know it: then no cost is modelled
     cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): one more
@@ -90,6 +88,7 @@ class Study(StudyView):
         storage: str | PathLike[str] | None = None,
         start: Iterable[Mapping[str, Any]] = (),
         stop_at: float | None = None,
+        stop_when_not_worth: float | str | None = None,
         max_steps: int | None = None,
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
@@ -100,6 +99,8 @@ class Study(StudyView):
         limits, chosen, space = Budget.of(budget), policy_of(policy), checked_space(space)
         knowledge = CostKnowledge.of(space, known_cost, cost_features, cost_prior, task, cheap)
         require_counts(chosen, knowledge)
+        worth = checked_worth(stop_when_not_worth, limits)
+        require_judge(chosen, worth)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
         with closed_on_error(open_log(storage)) as log:
             rows = list(log.read())
@@ -112,6 +113,7 @@ class Study(StudyView):
                 record = Record.begun(log, first, space, knowledge)
             self._session = Session(record, chosen)
             record.limit(limits)
+            record.value(worth)
 
     @classmethod
     def resume(
@@ -121,10 +123,11 @@ class Study(StudyView):
         budget: Budget | str | None = None,
         space: Space | Mapping[str, Any] | None = None,
         policy: str | Policy | None = None,
+        stop_when_not_worth: float | str | None = None,
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
     ) -> Study:
-        """The study in a file, as it was; `budget` is the new total.
+        """The study in a file, as it was; `budget` is the new total, `stop_when_not_worth` a new price.
 
         Everything else comes from the file. Pass again what a file cannot hold: options that are not plain values, a
         `forbid` function, a policy of your own, `known_cost` and `cost_features`.
@@ -147,6 +150,9 @@ class Study(StudyView):
             if limits is not None:
                 require_more_than_spent(record.state.budgeted, limits)
                 record.limit(limits)
+            worth = checked_worth(stop_when_not_worth, record.ledger.budget)
+            require_judge(chosen, worth)
+            record.value(worth)
         return study
 
     @staticmethod
@@ -175,7 +181,7 @@ class Study(StudyView):
         """The next configuration to evaluate, or up to n of them to evaluate side by side.
 
         Each trial is pending from here on, also in the study's file, until `tell` says how it ended or `forget` gives
-        it up. Raises a StudyEnded (BudgetSpent, TargetReached, SpaceExhausted) when there is nothing more to propose.
+        it up. Raises a StudyEnded (BudgetSpent, TargetReached, NotWorthMore, SpaceExhausted) when there is no more.
         """
         count = checks.optional(checks.whole_number, "n", n, least=1)
         with self._session.own_loop():
@@ -369,8 +375,9 @@ class Study(StudyView):
     def _run(
         self, session: Session, objective: Objective, began: float, options: RunOptions, callbacks: Iterable[Callback]
     ) -> None:
+        called = [partial(callback, self) for callback in checked_callbacks(callbacks)]
         try:
-            run(session, objective, began, options, [partial(callback, self) for callback in _checked(callbacks)])
+            run(session, objective, began, options, called)
         except (KeyboardInterrupt, EveryTrialFailed) as error:
             error.study = self  # type: ignore[union-attr]  # for who called `tune`, and has no study yet
             raise
@@ -393,9 +400,3 @@ class Study(StudyView):
     def __reduce__(self) -> Any:
         """A copy elsewhere would not be this study: what is told to it would be lost."""
         raise TypeError("a Study cannot be pickled: it lives in one process; open its file in another")
-
-
-def _checked(callbacks: Any) -> list[Callable[..., Any]]:
-    if not isinstance(callbacks, Iterable):
-        checks.refuse("callbacks", "a list of functions of a study and a trial", callbacks)
-    return [checks.function("callbacks", callback, of="functions of a study and a trial") for callback in callbacks]

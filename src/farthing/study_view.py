@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 from farthing import checks
 from farthing.acquisitions.ei_change import EIChange
 from farthing.acquisitions.pareto import Front, ImpliedAlpha, Persistence
-from farthing.budget import Ledger
+from farthing.budget import Budget, Ledger
 from farthing.direction import Direction
 from farthing.errors import InvalidArgument, StudyEnded
 from farthing.history import History
 from farthing.history.cost_knowledge import Task
+from farthing.history.history import once_more
 from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted
 from farthing.policies import Policy, policy_from_json, recommend
+from farthing.policies.outlook import Outlook, outlook_of
 from farthing.policies.pareto import ei_change_between, front_of, implied_alphas, persistence_between
 from farthing.policies.value_cost import ValueAtCost, bought, not_dominated, shown
 from farthing.record.reader import read_study
 from farthing.record.settings import checked_config
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
-from farthing.session import Session, once_more
+from farthing.session import Session
 from farthing.space import Space
 from farthing.trial import Config, Proposal, Status, Trial
 
@@ -186,6 +188,21 @@ class StudyView:
         if isinstance(configs, str | Mapping) or not isinstance(configs, Iterable):
             checks.refuse(name, "a list of configs", configs)
         return [checked_config(name, self.space, config) for config in configs]
+
+    def outlook(self, budget: Budget | str | None = None) -> Outlook:
+        """What more budget is expected to bring: by default a tenth of the study's, or what is left if that is less.
+
+        It is an estimate by the models of the next ask, and takes about as long as asking for several configurations.
+        Nothing of the study changes, and nothing is charged.
+
+        >>> import farthing as ft
+        >>> study = ft.tune(lambda config: config["x"] ** 2, {"x": (-1, 2.0)}, "9 evaluations", progress=False, seed=1)
+        >>> study.outlook("3 evaluations").gain < study.best.value + 0.1
+        True
+        """
+        found = outlook_of(self._session.record, self.policy, None if budget is None else Budget.of(budget))
+        assert found is not None  # time is not limited
+        return found
 
     def value_cost_front(self) -> list[ValueAtCost]:
         """After which total cost of its trials there was which best value: one point for each improvement.

@@ -74,6 +74,17 @@ class TestWhatIsShown:
         assert "s.db: is the study itself" in folder.error("export", "s.db", "--csv", "s.db")
         assert folder.answer("best", "s.db")
 
+    def test_status_looks_ahead_if_asked(self, folder):
+        studied(folder)
+        outlook = str(ft.Study.open(folder.path / "s.db").outlook())
+        assert "outlook" not in folder.answer("status", "s.db")
+        assert f"outlook     {outlook}\n" in folder.answer("status", "s.db", "--outlook")
+        assert json.loads(folder.answer("status", "s.db", "--outlook", "--json"))["outlook"] == outlook
+
+    def test_status_says_where_there_is_no_outlook(self, folder):
+        studied(folder, values=())
+        assert "outlook     not known\n" in folder.answer("status", "s.db", "--outlook")
+
     def test_status(self, folder):
         studied(folder)
         text = folder.call("status", "s.db").stdout

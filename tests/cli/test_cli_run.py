@@ -144,6 +144,14 @@ class TestScripts:
         assert found["best"]["value"] >= 0
         assert found["ended"] == "trial 0 reached the value asked for by stop_at"
 
+    def test_a_price_ends_a_run_and_a_higher_one_goes_on(self, folder):
+        folder.write("train.py", SCRIPT)
+        given = ("train.py:objective", "--budget", "30 evaluations", "--storage", "s.db", "--seed", "0", "--json", "-q")
+        found = json.loads(folder.call("run", *given, "--stop-when-not-worth", "1 evaluation per 0.1").stdout)
+        assert found["ended"].startswith("not worth more: the next evaluation is expected to bring ")
+        resumed = json.loads(folder.call("resume", "s.db", "--stop-when-not-worth", "1e9", "--json", "-q").stdout)
+        assert resumed["trials"]["complete"] > found["trials"]["complete"]
+
     def test_a_python_script_remembers_its_space_where_a_file_cannot(self, folder):
         folder.write(
             "train.py",

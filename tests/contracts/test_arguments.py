@@ -42,6 +42,7 @@ STUDY: dict[str, list[Any]] = {  # argument -> nonsense
     "seed": NOT_WHOLE,
     "start": [5, "a", {"x": 0.5}, [5], [{"y": 1}], [{"x": 7}], None, Odd()],
     "stop_at": NOT_A_NUMBER,
+    "stop_when_not_worth": [*NOT_A_NUMBER, 0, -1.0, "5", "1s per", "per 0.1", "$5 per 1", "1s per -1", "1s, $5 per 1"],
     "max_steps": [*NOT_WHOLE, 0],
     "known_cost": NOT_A_FUNCTION,
     "cost_features": NOT_A_FUNCTION,

@@ -10,7 +10,7 @@ from farthing.budget import Budget, Ledger
 from farthing.policies.ei_alpha import cooled
 
 SPACE = ft.Space(x=ft.Real(0, 1), size=ft.Integer(1, 100, log=True))
-WEIGHING = ["eipu", "ei_alpha", "ei_cool", "cei", "carbo"]
+WEIGHING = ["eipu", "ei_alpha", "ei_cool", "cei", "carbo", "pbgi"]
 
 
 def value(config: dict) -> float:

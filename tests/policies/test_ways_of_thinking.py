@@ -144,7 +144,7 @@ class TestQuality:
         assert reached[way] > reached[Way.NONE] + 3.0
 
     @pytest.mark.parametrize("way", [Way.KEPT, Way.FEW])
-    @pytest.mark.parametrize("name", ["ei", "carbo", "cei", "eipu"])
+    @pytest.mark.parametrize("name", ["ei", "carbo", "cei", "eipu", "pbgi"])
     def test_failures_and_kept_fits_are_used(self, name, way):
         """With what an ask in full has stored, quicker ways search for nothing, and avoid where trials failed."""
         history, policy = known(300, failures=True), policy_of(name)

@@ -13,7 +13,8 @@ from farthing.errors import InvalidArgument, InvalidConfig
 SPACE = ft.Space(x=ft.Real(-1, 1), depth=ft.Integer(1, 9), kind=ft.Choice(["a", "b"]))
 NOT_YET = "known results cannot be added"
 POLICIES = [
-    "auto", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "bapi", "bopt", "eqie", "thaw", "sobol", "random",
+    "auto", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "bapi", "bopt", "eqie", "pbgi", "thaw", "sobol",
+    "random",
 ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def resumed(name: str, path: Path, **given: Any) -> Iterator[ft.Study]:
 
 def test_every_policy_with_options_has_a_file():
     before = {policy_name(name) for name in SEEN}
-    later = {"eqie", "thaw"}  # which came with the options, or after them
+    later = {"eqie", "pbgi", "thaw"}  # which came with the options, or after them
     assert before == {name for name, kind in BY_NAME.items() if fields(kind)} - later
 
 

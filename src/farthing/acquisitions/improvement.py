@@ -9,8 +9,9 @@ With one fantasy it is log EI itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -48,12 +49,29 @@ class MeanLogEI:
 
     def with_gradient(self, X: Array) -> tuple[Array, Array]:
         """Values (m,) and gradients (m, f)."""
-        means, variance, variance_slope, pull = self.fantasies.predict_with_pull(X)
-        s = np.sqrt(variance)
-        z = (self.fantasies.targets - means) / s[:, None]
-        log_each, ratio = log_h(z)
-        log_sum = log_sum_exp(log_each)
-        weight = np.exp(log_each - log_sum[:, None])  # (m, k)
-        along_s = (0.5 * np.sum(weight * (1.0 - z * ratio), axis=1) / variance)[:, None] * variance_slope
-        slope = along_s - pull(weight * ratio / s[:, None])
-        return np.asarray(np.log(s) + log_sum - np.log(means.shape[1])), slope
+        gain = mean_gain(self.fantasies, X, lambda means, s: self.fantasies.targets)
+        return gain.log, gain.slope
+
+
+class MeanGain(NamedTuple):
+    """log mean EI at m points over their own targets, and its derivatives."""
+
+    targets: Array  # (k,) or (m, 1)
+    log: Array  # (m,)
+    slope: Array  # (m, f), where targets stay as they are
+    by_target: Array  # (m,), if the targets of a point move together
+
+
+def mean_gain(fantasies: Fantasies, X: Array, targets: Callable[[Array, Array], Array]) -> MeanGain:
+    """log mean EI at X (m, f) over what `targets` makes of the means (m, k) and standard deviations (m,) there."""
+    means, variance, variance_slope, pull = fantasies.predict_with_pull(X)
+    s = np.sqrt(variance)
+    beaten = targets(means, s)
+    z = (beaten - means) / s[:, None]
+    log_each, ratio = log_h(z)
+    log_sum = log_sum_exp(log_each)
+    weight = np.exp(log_each - log_sum[:, None])  # (m, k)
+    along_s = (0.5 * np.sum(weight * (1.0 - z * ratio), axis=1) / variance)[:, None] * variance_slope
+    by_mean = weight * ratio / s[:, None]
+    log_mean = np.asarray(np.log(s) + log_sum - np.log(means.shape[1]))
+    return MeanGain(beaten, log_mean, along_s - pull(by_mean), by_mean.sum(axis=1))

@@ -28,13 +28,15 @@ def _read(path: str) -> StudyFile:
 
 @group.command()
 @STUDY
+@click.option("--outlook", is_flag=True, help="Say what more budget is expected to bring, if that takes a moment only.")
 @JSON
 @DEBUG
-def status(study: str, as_json: bool) -> None:
+def status(study: str, outlook: bool, as_json: bool) -> None:
     """Show the state of a study, even while it is running.
 
     \b
     farthing status s.db
+    farthing status s.db --outlook
     farthing status s.db --json
     """
     from farthing.cli import formatting
@@ -49,7 +51,7 @@ def status(study: str, as_json: bool) -> None:
             "last_error": formatting.last_error_json(stored.trials),
             "ended": stored.why_ended,
             "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
-            "run": stored.notes.get(run_note.NAME),
+            "run": stored.notes.get(run_note.NAME), **({"outlook": _outlook(stored) or None} if outlook else {}),
         }  # fmt: skip
         show(json_for(sys.stdout, formatting.as_json(found)))
         return
@@ -63,11 +65,27 @@ def status(study: str, as_json: bool) -> None:
         _echo_line(error)
     if ended := stored.why_ended:
         _echo_line(f"ended       {ended}")
+    if outlook:
+        _echo_line(f"outlook     {_outlook(stored) or 'not known'}")
     for trial in stored.trials:
         if trial.status.value in ("running", "paused"):
             at = f"step {len(trial.curve)}, " if len(trial.curve) else ""
             _echo_line(f"  {trial.status.value:<8} trial {trial.number}, {at}{formatting.config_text(trial.config)}")
     show(str(stored.ledger))
+
+
+def _outlook(stored: StudyFile) -> str:
+    """What more budget is expected to bring, if the file says enough and it is found out in a moment."""
+    from farthing.errors import FarthingError
+    from farthing.policies import policy_from_json
+    from farthing.policies.outlook import outlook_in_time
+
+    if stored.left_out or stored.best_value is None:
+        return ""
+    try:
+        return str(outlook_in_time(stored.record, policy_from_json(stored.record.settings.policy)) or "")
+    except (FarthingError, ValueError):  # of a policy of the user's own
+        return ""
 
 
 def _echo_line(text: str) -> None:

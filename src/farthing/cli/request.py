@@ -17,7 +17,7 @@ NOTE_OPTIONS = (
     "objective", "command", "iterative", "pause", "workers", "trial_seconds", "trial_memory", "meter", "max_failures",
     "keep_checkpoints", "isolate",
 )  # fmt: skip
-STUDY_OPTIONS = ("policy", "seed", "maximize", "stop_at", "task")
+STUDY_OPTIONS = ("policy", "seed", "maximize", "stop_at", "stop_when_not_worth", "task")
 
 
 def note_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,24 +50,28 @@ class Plan:
     asked: float = 0.0  # seconds that the user took to allow it
 
 
-def resume(storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display, may: Permission) -> Ran:
+def resume(
+    storage: str, budget: Budget | None, given: Mapping[str, Any], display: Display, may: Permission, worth: Any = None
+) -> Ran:  # fmt: skip
     """Continue the study of a file as it was run before, except for the options given."""
     path = os.path.realpath(storage)
     stored = read_study(path)
     plan = _plan(stored, path, storage, given, may)
     _enter(plan.place, storage)
     with counted_from(may.began + plan.asked):
-        return _continue(path, storage, budget, stored, plan, display)
+        return _continue(path, storage, budget, stored, plan, display, worth)
 
 
-def _continue(path: str, name: str, budget: Budget | None, stored: StudyFile, plan: Plan, display: Display) -> Ran:
+def _continue(
+    path: str, name: str, budget: Budget | None, stored: StudyFile, plan: Plan, display: Display, worth: Any
+) -> Ran:  # fmt: skip
     note, described = plan.note, stored.record.settings.space
     check_run(note, budget or stored.ledger.budget)
     if budget is not None:
         require_unspent(stored.ledger, budget, name)
     space = Space.from_json(described) if not plan.load_space else find_space(note.space, None, os.getcwd()).space
     with objective_of(note, space, os.getcwd(), display) as objective:
-        study = Study.resume(path, budget=budget, space=space)
+        study = Study.resume(path, budget=budget, space=space, stop_when_not_worth=worth)
         try:
             if study.notes != stored.notes or settings_of(study) != stored.record.settings:
                 raise StorageError(f"{name}: was changed while it was being opened")

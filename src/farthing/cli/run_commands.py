@@ -23,9 +23,10 @@ else:
     ParamType = click.ParamType  # which is generic only in newer versions of click
 
 # Listed here, so that --help need not import the policies.
-PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "eqie")
+PUBLISHED = ("bapi", "bopt", "carbo", "cei", "ei_alpha", "ei_cool", "eipu", "ei", "eqie", "pbgi")
 NAMED = ("auto", *PUBLISHED, "thaw", "sobol", "random")
 POLICIES = (*NAMED, *(f"{name}-paper" for name in PUBLISHED))
+WORTH_HELP = "End when no evaluation is worth its cost: what an improvement is worth, such as '1s per 0.001'."
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Do not show progress on standard error.")
 
 
@@ -118,6 +119,14 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
     return task or None
 
 
+def _worth(_: click.Context, __: click.Parameter, given: Any) -> Any:
+    """A number, or text that says it in the budget's unit."""
+    try:
+        return given if given is None else float(given)
+    except (TypeError, ValueError):
+        return given
+
+
 @group.command(epilog=EXIT_CODES)
 @click.argument("objective", required=False, type=FileOrText())
 @click.option(
@@ -158,6 +167,7 @@ def _task(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[s
 )
 @click.option("--max-steps", type=click.IntRange(1), help="The number of steps of a complete training.")
 @click.option("--stop-at", type=float, metavar="VALUE", help="End the search once a value is this good.")
+@click.option("--stop-when-not-worth", metavar="WORTH", callback=_worth, help=WORTH_HELP)
 @click.option(
     "--cheap",
     multiple=True,
@@ -212,13 +222,14 @@ def run(options: GlobalOptions, /, as_json: bool, **given: Any) -> int:
 @click.option(
     "--objective", metavar="ADDRESS", type=FileOrText(), help="script.py:name, to replace what was run before."
 )
+@click.option("--stop-when-not-worth", metavar="WORTH", callback=_worth, help=WORTH_HELP)
 @click.option("--yes", is_flag=True, help="Run what the file says, even if you have not run it here before.")
 @click.option("--outside", is_flag=True, help="Allow code and folders outside of the current folder.")
 @_run_options
 @click.pass_obj
 def resume(
     options: GlobalOptions, /, study: str, budget: str | None, yes: bool, outside: bool,
-    quiet: bool, show_output: bool, as_json: bool, **given: Any,
+    quiet: bool, show_output: bool, as_json: bool, stop_when_not_worth: Any, **given: Any,
 ) -> int:  # fmt: skip
     """Continue a study that `farthing run` started.
 
@@ -242,7 +253,8 @@ def resume(
     with result_stream() as out:
         total = None if budget is None else parse_budget(budget)
         may = Permission(yes, outside, options.arguments, options.began)
-        ran = continued(study, total, note_options(given), Display(quiet, show_output), may)
+        display = Display(quiet, show_output)
+        ran = continued(study, total, note_options(given), display, may, stop_when_not_worth)
         return show_end(ran, study, as_json, out)
 
 

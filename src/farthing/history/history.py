@@ -22,7 +22,7 @@ from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
 from farthing.history.ways import Way
 from farthing.numerics.arrays import Array
-from farthing.trial import ENDS_OF_STUDY, Status, Trial
+from farthing.trial import ENDS_OF_STUDY, Proposal, Status, Trial
 
 Numbers = tuple[int, ...]  # of trials, ascending
 
@@ -202,6 +202,7 @@ class History:
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
     max_steps: int | None = None
     way: Way = Way.FULL  # in which a policy is to think about it
+    worth: float | None = None  # of an improvement by 1, in the budget's unit; None where nobody has said it
 
     def with_trial(self, trial: TrackedTrial) -> History:
         """With that one in the place of its number."""
@@ -262,6 +263,14 @@ class History:
     def incumbent(self) -> TrackedTrial | None:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
         return self.trials.best
+
+
+def once_more(trial: TrackedTrial) -> Proposal:
+    """A trial as it was asked for, from where it can go on."""
+    return Proposal(
+        trial.number, trial.config, trial.predicted_cost, trial.reason,
+        start_step=trial.kept_step, until_step=trial.until_step,
+    )  # fmt: skip
 
 
 def units(trials: Sequence[TrackedTrial], p: int) -> Array:

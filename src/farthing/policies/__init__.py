@@ -9,6 +9,7 @@ from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
 from farthing.policies.fits import recommend
 from farthing.policies.named import BY_NAME, continued, policy_from_json, policy_names, policy_of
+from farthing.policies.pbgi import PBGI
 from farthing.policies.protocol import Policy, decide, policy_as_json, rows_of
 from farthing.policies.sampling import Random, Sobol
 from farthing.policies.thaw import Thaw
@@ -20,6 +21,7 @@ __all__ = [
     "CEI",
     "EI",
     "EQIE",
+    "PBGI",
     "Auto",
     "CArBO",
     "EIAlpha",

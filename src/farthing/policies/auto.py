@@ -24,6 +24,7 @@ from farthing.policies.ei import EI
 from farthing.policies.fits import rows_known
 from farthing.policies.protocol import settle_option
 from farthing.policies.thaw import Thaw
+from farthing.policies.worth import require_judge
 from farthing.space import Space
 from farthing.surrogates.curves.network import weights
 from farthing.trial import ContinueTo, Decision, Proposal, Status
@@ -51,6 +52,7 @@ class Auto:
     name: ClassVar[str] = "auto"
     needs_steps: ClassVar[bool] = False  # plain functions are accepted
     finishes_best: ClassVar[bool] = True  # at the end of the budget, see finishing.py
+    judges_worth: ClassVar[bool] = True  # where the policy that it picks does, see worth.py
     edition: int = EDITION
 
     def __post_init__(self) -> None:
@@ -62,7 +64,10 @@ class Auto:
         """The policy that proposes."""
         if ledger.unit not in ledger.budget.limits:
             return EI()
-        return for_steps() if trains_in_steps(history) else CArBO()
+        if not trains_in_steps(history):
+            return CArBO()
+        require_judge(for_steps(), history.worth)
+        return for_steps()
 
     def rows(self, history: History) -> int:
         return for_steps().rows(history) if trains_in_steps(history) else rows_known(history)

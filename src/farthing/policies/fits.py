@@ -6,6 +6,7 @@ improvement and does not exist before the first failure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -52,8 +53,7 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
     """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
     be fitted again, with the hyperparameters of that fit, or of one to a few trials. Of thousands it knows some."""
     way, warm = history.way, _last_fit(space, history, "value")
-    scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
-    X, z = space.features(U), scale(y)
+    X, z = space.features(U), scale_of(y, modelled)(y)
     if way.refits and len(y) <= EXACT:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
 
@@ -66,6 +66,11 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
         warm = found(few_rows(len(y), None, HURRIED_ROWS), None)
     rows = way.known(len(y), y)
     return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
+
+
+def scale_of(y: Array, modelled: ModelledValues = "warped") -> Warp | Scale:
+    """The map from values to those that are modelled."""
+    return Warp.of(y) if modelled == "warped" else Scale.of(y)
 
 
 def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters | None:
@@ -119,6 +124,7 @@ class FittedModels:
     space: Space
     fresh: FreshSpace
     ledger: Ledger
+    scale: Warp | Scale  # from values to those that are modelled
     fantasies: Fantasies  # of the value
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
@@ -128,6 +134,7 @@ class FittedModels:
     design_share: float  # of the budget, used by the initial design
     cost_knowledge: CostKnowledge  # of the study, before anything was evaluated
     fits: dict[str, Any]  # for the proposal's event
+    earlier_fits: Mapping[str, Any]  # of the last one
     rng: np.random.Generator
     found: Array | None = None  # (m, p) the best points of the first search of a batch, None before it
 
@@ -146,7 +153,7 @@ class FittedModels:
         success = success_model(space, history)
         success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}
         return cls(
-            options, space, fresh, ledger,
+            options, space, fresh, ledger, scale_of(y, options.values),
             Fantasies.of(value, target, pending, rng),
             U[np.argsort(y, kind="stable")[:ANCHORS]],
             fresh.listed(),
@@ -156,6 +163,7 @@ class FittedModels:
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
             history.cost_knowledge,
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
+            history.fits,
             rng,
         )  # fmt: skip
 
@@ -174,12 +182,15 @@ class FittedModels:
     @property
     def improvement(self) -> Acquisition:
         """log EI, times the chance of success and, near the end of the budget, the chance that it is affordable."""
-        improvement: Acquisition = MeanLogEI(self.fantasies)
+        return self.if_possible(MeanLogEI(self.fantasies))
+
+    def if_possible(self, acquisition: Acquisition) -> Acquisition:
+        """An acquisition plus the log chance of success and, near the end of the budget, that of being affordable."""
         if self.success is not None:
-            improvement = IfSuccessful(improvement, self.success)
+            acquisition = IfSuccessful(acquisition, self.success)
         if self.log_price is None or not self.is_limited:
-            return improvement
-        return IfAffordable(improvement, self.log_price, self.log_remaining)
+            return acquisition
+        return IfAffordable(acquisition, self.log_price, self.log_remaining)
 
     @property
     def domain(self) -> FreshSpace:

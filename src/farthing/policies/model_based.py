@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
@@ -23,6 +24,7 @@ from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
 from farthing.policies.initial_design import HINTED_WARM_UP, WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
+from farthing.policies.prospects import prospects_after
 from farthing.policies.protocol import settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
@@ -39,6 +41,7 @@ class RankingWithReason(NamedTuple):
     ranking: Ranking
     reason: str
     searched: Array | None = None  # (m, p) by improvement, where the ranking is by something else
+    fits: Mapping[str, Any] = MappingProxyType({})  # what the policy wants to find at its next ask
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -122,16 +125,17 @@ def propose_by_rank(
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
         return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
     models = FittedModels.of(options, space, fresh, history, ledger, design, rng, cost_model)
+    prospects = {} if history.worth is None else prospects_after(models)
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
-        ranking, reason, searched = _by_improvement_if_last(models, rank(models))
+        ranking, reason, searched, fits = _by_improvement_if_last(models, rank(models))
         config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
         x = space.features(space.encode(config)[None, :])
         cost = models.cost_at(x)
-        proposals.append(Proposal(number, config, cost, reason, models.fits))
+        proposals.append(Proposal(number, config, cost, reason, {**models.fits, **fits, **prospects}))
         if number < first + n - 1:
             models = models.with_pending(x, cost, ranking.U if searched is None else searched)
     return proposals
@@ -160,4 +164,5 @@ def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> 
     cheapest = float(np.exp(models.log_price.mean_at(models.space.features(useful)).min()))
     if rest >= cheapest:
         return ranked
-    return RankingWithReason(found, "largest expected improvement that the rest of the budget can pay for")
+    reason = "largest expected improvement that the rest of the budget can pay for"
+    return ranked._replace(ranking=found, reason=reason)

@@ -31,6 +31,7 @@ class ModelOptions(Published):
             the least value may be luck; "least": the least value seen, f_min of the papers
     """
 
+    judges_worth: ClassVar[bool] = True  # says of every ask what it is expected to bring, see worth.py
     PAPER: ClassVar[Mapping[str, Any]] = {"values": "plain", "end": "ignored", "target": "least"}
 
     values: ModelledValues = "warped"

@@ -17,12 +17,14 @@ from farthing.policies.cei import CEI
 from farthing.policies.earlier import changes_since, completed, meant_by_name, with_present_network
 from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EIAlpha, EICool, EIpu
+from farthing.policies.pbgi import PBGI
 from farthing.policies.protocol import Policy, Published, policy_as_json
 from farthing.policies.sampling import Random, Sobol
 from farthing.policies.thaw import Thaw
 
 BY_NAME: Mapping[str, type[Policy]] = {
-    kind.name: kind for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, Sobol, Random, Thaw)
+    kind.name: kind
+    for kind in (Auto, BAPI, BOPT, CArBO, CEI, EIAlpha, EICool, EIpu, EI, EQIE, PBGI, Sobol, Random, Thaw)
 }
 AS_PUBLISHED = "-paper"  # after a name: the method as its paper has it
 

@@ -17,13 +17,14 @@ from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
 from typing import Any
 
-from farthing.budget import ACCOUNT_OF, Budget, Charges, Ledger, amount_text
+from farthing.budget import ACCOUNT_OF, Budget, Charges, Ledger, amount_text, worth_text
 from farthing.direction import Direction
 from farthing.errors import (
     BudgetSpent,
     FarthingError,
     InvalidArgument,
     NoTrial,
+    NotWorthMore,
     StorageError,
     StudyEnded,
     TargetReached,
@@ -41,7 +42,7 @@ from farthing.record.heartbeat import Heartbeat
 from farthing.record.lock import WriteLock
 from farthing.record.state import Encoding, Event, State, read_event, write_event
 from farthing.record.storage import EventLog, SQLiteLog, open_log
-from farthing.record.study_events import Budgeted, Charged, Noted, Opened
+from farthing.record.study_events import Budgeted, Charged, Noted, Opened, Valued
 from farthing.record.writing import Overtaken
 from farthing.space import Space
 from farthing.trial import Status, Trial
@@ -111,6 +112,11 @@ class Record:
         """Let the budget be this one from here on; not while another process runs the study, which would break."""
         if self.state.budgeted is None or self.state.budgeted.budget != budget:
             self.write(Budgeted(budget))
+
+    def value(self, worth: float | None) -> None:
+        """Let an improvement by 1 be worth this much from here on; None leaves it as it is."""
+        if worth is not None and worth != self.history.worth:
+            self.write(Valued(worth))
 
     def note(self, notes: Mapping[str, Any]) -> None:
         """Keep these notes from here on; not while another process runs the study."""
@@ -318,7 +324,18 @@ class Results:
         target = self.record.direction.turned(self.record.settings.stop_at)
         if target is not None and best is not None and best.value is not None and best.value <= target:
             return TargetReached(f"trial {best.number} reached the value asked for by stop_at")
-        return None
+        return self._not_worth_more
+
+    @property
+    def _not_worth_more(self) -> NotWorthMore | None:
+        judged, worth = self.record.state.judged, self.record.history.worth
+        if judged is None or worth is None:
+            return None
+        value, cost = (worth_text(self.ledger.budget, amount) for amount in (judged.gain * worth, judged.cost))
+        return NotWorthMore(
+            f"not worth more: the next evaluation is expected to bring {judged.gain:.2g}, worth {value}, and to cost "
+            f"{cost}; Study.resume(file, stop_when_not_worth=...) can raise what an improvement is worth"
+        )
 
     @property
     def why_ended(self) -> str:

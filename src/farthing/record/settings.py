@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from farthing import checks
-from farthing.budget import Budget, Ledger, amount_text
+from farthing.budget import Budget, Ledger, amount_text, worth_text
 from farthing.errors import InvalidArgument, InvalidBudget, InvalidConfig, InvalidSpace, StudyMismatch
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.record.study_events import Opened
 from farthing.space import Space
 from farthing.trial import Config
+
+WORTH = "stop_when_not_worth"
 
 
 def opened(
@@ -27,6 +30,26 @@ def opened(
         checks.optional(checks.number, "stop_at", stop_at), knowledge.as_json(),
         checks.optional(checks.whole_number, "max_steps", max_steps, least=1),
     )  # fmt: skip
+
+
+def checked_worth(given: Any, budget: Budget) -> float | None:
+    """What an improvement of the value by 1 is worth in the budget's unit: a number, or text such as "1s per 0.001".
+
+    >>> checked_worth("1s per 0.01", Budget.of("10m"))
+    100.0
+    """
+    if not isinstance(given, str):
+        return checks.optional(checks.number, WORTH, given, above=0.0)
+    amount, _, gain = given.partition(" per ")
+    try:
+        limits = Budget.of(amount).limits
+        worth = limits[budget.paid_in] / float(gain) if len(limits) == 1 else 0.0
+    except (InvalidBudget, ValueError, KeyError, ZeroDivisionError):
+        worth = 0.0
+    if not 0.0 < worth < math.inf:
+        example = worth_text(budget, 1.0)
+        checks.refuse(WORTH, f'a finite number above 0, or text such as "{example} per 0.001"', given)
+    return worth
 
 
 def checked_space(space: Any) -> Space:

@@ -34,6 +34,13 @@ class Ran(NamedTuple):
     since: int
 
 
+class Prospect(NamedTuple):
+    """The evaluation that is expected to bring most for its cost: by how much it improves the value, and its cost."""
+
+    gain: float
+    cost: float
+
+
 @dataclass(frozen=True)
 class State:
     """History, ledger and notes; a new one after every event."""
@@ -44,6 +51,7 @@ class State:
     notes: Mapping[str, Any] = field(default_factory=dict)
     objective: Ran | None = None  # None where no run has said what it evaluates
     time: float | None = None  # of the event that is applied, in seconds since 1970
+    judged: Prospect | None = None  # which was not worth its cost; None once anything has happened since
 
     @property
     def ledger(self) -> Ledger:
@@ -64,22 +72,24 @@ class State:
             ledger = ledger.charged(charges)
         if cost or count:
             ledger = ledger.promised(cost, count)
-        return State(self.space, history, ledger, self.notes, self.objective, self.time)
+        judged = self.judged if history is self.history else None
+        return State(self.space, history, ledger, self.notes, self.objective, self.time, judged)
 
     def at(self, time: float) -> State:
         """At the time of the next event."""
-        return State(self.space, self.history, self.budgeted, self.notes, self.objective, time)
+        return State(self.space, self.history, self.budgeted, self.notes, self.objective, time, self.judged)
 
     def interrupted(self) -> State:
         """As read from a file that nobody runs: trials of a run that were running there were interrupted, and paused
         learners are gone but for their checkpoints. What `ask` gave to a loop of the user's may still be evaluated
         somewhere."""
         history = replace(self.history, trials=Trials.of(map(_interrupted, self.history.trials)))
+        judged = None if self.history.running else self.judged
         if self.budgeted is None:
-            return replace(self, history=history)
+            return replace(self, history=history, judged=judged)
         committed = math.fsum(trial.predicted_cost or 0.0 for trial in history.running)
         ledger = replace(self.budgeted, committed=committed, running=len(history.running))
-        return replace(self, history=history, budgeted=ledger)
+        return replace(self, history=history, budgeted=ledger, judged=judged)
 
 
 def _interrupted(trial: TrackedTrial) -> TrackedTrial:

@@ -11,9 +11,8 @@ from typing import Any
 
 from farthing.record import stored_checks as stored
 
-OUR_POLICIES = frozenset(
-    {"auto", "bapi", "bopt", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "eqie", "random", "sobol", "thaw"}
-)
+OUR_POLICIES = frozenset(("auto", "bapi", "bopt", "carbo", "cei", "ei", "ei_alpha", "ei_cool", "eipu", "eqie"))
+OUR_POLICIES |= {"pbgi", "random", "sobol", "thaw"}
 LARGEST_LOG = 50.0  # of a scale or a noise: searches end at 20, and exp() of it is far from what a float can hold
 LARGEST = 1e150  # of any other number: its square is finite
 PROCESSES = ("gp", "gp-lv", "gp-selected", "gp-flops")  # of a choice between cost models
@@ -136,7 +135,28 @@ def _selected(name: str, process: str, given: Any, parameters: int) -> int:
     return len(given)
 
 
+def _price(name: str, given: Any, parameters: int) -> None:
+    """The price of the next ask of pbgi."""
+    stored.mapping(name, given)
+    stored.only(name, given, ("price",))
+    _bounded(name, given["price"], LARGEST)
+    if given["price"] <= 0.0:
+        raise ValueError(f"{name} has the price {given['price']!r}")
+
+
+def _prospects(name: str, given: Any, parameters: int) -> None:
+    """What asks were expected to bring, and to cost."""
+    if not isinstance(given, list):
+        raise ValueError(f"{name} is no list")
+    for pair in given:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(f"{name} has {pair!r:.100} instead of a gain and a cost")
+        for amount in pair:
+            stored.amount(name, amount)
+            _bounded(name, amount, LARGEST)
+
+
 _FORMS: Mapping[str, Callable[[str, Any, int], None]] = {
     "value": _process, "success": _process, "cost": _choice, "step_cost": _choice, "bapi": _curves, "bopt": _levels,
-    "curve_choice": _curve_choice,
+    "curve_choice": _curve_choice, "pbgi": _price, "prospects": _prospects,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from farthing.budget import Budget, Charges, Ledger
 from farthing.plain import plain
 from farthing.record import stored_checks as stored
 from farthing.record import stored_settings
-from farthing.record.state import Encoding, Event, State
+from farthing.record.state import Encoding, Event, Prospect, State
 
 Json = dict[str, Any]
 
@@ -69,7 +69,60 @@ class Budgeted(Event):
 
     def applied(self, state: State) -> State:
         held = state.budgeted or Ledger(self.budget)
-        return replace(state, budgeted=Ledger(self.budget, held.accounts, held.committed, held.running))
+        ledger = Ledger(self.budget, held.accounts, held.committed, held.running)
+        return replace(state, budgeted=ledger, judged=None)
+
+
+@dataclass(frozen=True)
+class Valued(Event):
+    """What an improvement of the value by 1 is worth from here on, in the budget's unit."""
+
+    kind = "valued"
+
+    worth: float
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"worth": self.worth}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["worth"])
+
+    def check(self, state: State) -> None:
+        stored.number("worth", self.worth)
+        if self.worth <= 0.0:
+            raise ValueError(f"an improvement is worth {self.worth!r}")
+
+    def applied(self, state: State) -> State:
+        return replace(state, history=replace(state.history, worth=self.worth), judged=None)
+
+
+@dataclass(frozen=True)
+class Judged(Event):
+    """No evaluation is worth its cost: what the best of them is expected to bring and to cost."""
+
+    kind = "judged"
+
+    gain: float
+    cost: float
+    charges: Charges
+
+    def body(self, encoding: Encoding) -> Json:
+        return {"gain": self.gain, "cost": self.cost, "charges": self.charges}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        return cls(body["gain"], body["cost"], body["charges"])
+
+    def check(self, state: State) -> None:
+        for name in ("gain", "cost"):
+            stored.amount(name, getattr(self, name))
+        stored.charges(self.charges)
+        if state.history.worth is None:
+            raise ValueError("nobody has said what an improvement is worth")
+
+    def applied(self, state: State) -> State:
+        return replace(state.charged(self.charges), judged=Prospect(self.gain, self.cost))
 
 
 @dataclass(frozen=True)

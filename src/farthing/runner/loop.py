@@ -37,7 +37,7 @@ from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Gauges, Meters, meters_for
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
-from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_why_ended
+from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_outlook, say_why_ended
 from farthing.runner.standard_descriptors import fill_standard_descriptors
 from farthing.session import Session
 from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
@@ -63,8 +63,8 @@ def run(
     session.stop_requested = session.interrupted = False
     session.halted, failed = "", None
     fill_standard_descriptors()
-    with session.alone(), Interrupts() as interrupts:
-        with Heartbeat(session, clock) as heartbeat, progress_for(session, options.progress) as progress:
+    with session.alone(), Interrupts() as interrupts, progress_for(session, options.progress) as progress:
+        with Heartbeat(session, clock) as heartbeat:
             try:
                 with (
                     options.executor(session, objective, interrupts, clock) as executor,
@@ -81,6 +81,8 @@ def run(
             session.interrupted = interrupts.any
             say_why_ended(session, progress)
         session.charge(clock.overhead())
+        if failed is None:
+            say_outlook(session, progress)
     if interrupts.terminated_by is not None:
         raise SystemExit(EXIT_CODE + interrupts.terminated_by)
     if failed is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,3 +108,10 @@ def _isolation(given: Any) -> bool | str | None:
     if not isinstance(given, bool | np.bool_):
         checks.refuse("isolate", f"True, False, {SPAWN!r} or None", given)
     return bool(given)
+
+
+def checked_callbacks(callbacks: Any) -> list[Callable[..., Any]]:
+    """Functions of a study and a trial."""
+    if not isinstance(callbacks, Iterable):
+        checks.refuse("callbacks", "a list of functions of a study and a trial", callbacks)
+    return [checks.function("callbacks", callback, of="functions of a study and a trial") for callback in callbacks]

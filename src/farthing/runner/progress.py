@@ -11,11 +11,12 @@ import time
 from collections import Counter
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO
 
 from farthing.budget import amount_text
 from farthing.escaping import on_one_line
 from farthing.plain import counted, error_kind, headline, shown
+from farthing.policies.outlook import outlook_in_time
 from farthing.runner.outlet import Outlet, is_terminal
 from farthing.session import Session
 from farthing.trial import Proposal, Status, Trial
@@ -32,6 +33,8 @@ BAR_WIDTH = 24
 
 class Progress(Protocol):
     """Hears of every trial that begins, of its steps, and of its end or pause."""
+
+    is_shown: ClassVar[bool]
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -56,6 +59,8 @@ def progress_for(session: Session, wanted: bool | None, stream: TextIO | None = 
 
 class Silent:
     """Shows nothing."""
+
+    is_shown: ClassVar[bool] = False
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +87,8 @@ class Silent:
 class Lines(Silent):
     """One plain line for each trial that ends or is paused."""
 
+    is_shown = True
+
     def __init__(self, session: Session, stream: TextIO) -> None:
         self._session, self._outlet = session, Outlet(stream)
 
@@ -102,6 +109,8 @@ class Lines(Silent):
 
 class Live(Silent):
     """A line that is redrawn while trials run."""
+
+    is_shown = True
 
     def __init__(self, session: Session, stream: TextIO) -> None:
         self._session, self._outlet = session, Outlet(stream, says_dropped=False)
@@ -234,6 +243,14 @@ def say_why_ended(session: Session, progress: Progress) -> None:
     text += f"; Study.resume({session.storage!r}) goes on" if session.storage else ""
     logger.warning(text, extra=SHOWN_ANYWAY)
     progress.message(on_one_line(text))
+
+
+def say_outlook(session: Session, progress: Progress) -> None:
+    """What more budget is expected to bring, where somebody looks and it is found out in a moment; not charged."""
+    if session.interrupted or not progress.is_shown:
+        return
+    if outlook := outlook_in_time(session.record, session.policy):
+        progress.message(str(outlook))
 
 
 def _best_text(session: Session) -> str:
