@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
+from farthing.policies.protocol import generator_of
 from farthing.policies.thinking import Thinking
 from farthing.record.added import Added
-from farthing.record.events import Asked, Dropped, Ended, Moved, Reported
+from farthing.record.events import Asked, Dropped, Ended, Moved, PreparedFrom, Reported
 from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
+from farthing.record.state import State
 from farthing.record.study_events import Charged
 from farthing.record.writing import Overtaken
 from farthing.space import Space
@@ -54,6 +56,27 @@ STATUS_AFTER = {
     Decision.PAUSE: Status.PAUSED,
     Decision.STOP: Status.STOPPED,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What is known at one moment: for a thread that prepares the next ask while this one goes on."""
+
+    state: State
+    events: int
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """An ask that was prepared from a snapshot, in a way; `thought` is the policy's own."""
+
+    snapshot: Snapshot
+    thought: Any
+    way: Way
+
+    def surprised(self, history: History) -> bool:
+        """Whether what has happened since makes it worthwhile to think again."""
+        return bool(self.thought.surprised(history))
 
 
 @dataclass(eq=False)
@@ -117,10 +140,12 @@ class Session:
             self._is_run = False
 
     def propose(
-        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False
-    ) -> list[Proposal]:
+        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False,
+        prepared: Iterable[Preparation] = (),
+    ) -> list[Proposal]:  # fmt: skip
         """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
-        think for `seconds`. They are `pending` if nobody here will evaluate them."""
+        think for `seconds`, unless one of the asks that were `prepared` can be finished. They are `pending` if nobody
+        here will evaluate them."""
         with self._guard:
             seconds = self._to_think(seconds)
             self._decide_late(seconds)
@@ -130,7 +155,7 @@ class Session:
                 raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running{self.said_of_pending}")
             proposals: list[Proposal] = []
             while len(proposals) < n:
-                some = self._propose_again_if_overtaken(n - len(proposals), overhead, seconds, pending)
+                some = self._propose_again_if_overtaken(n - len(proposals), overhead, seconds, pending, prepared)
                 if not some:
                     break
                 proposals += some
@@ -157,37 +182,42 @@ class Session:
         return f"; given by ask, and not told yet: {named} (study.tell says how one ended, study.forget gives it up)"
 
     def _propose_again_if_overtaken(
-        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
-    ) -> list[Proposal]:  # fmt: skip
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool, prepared: Iterable[Preparation]
+    ) -> list[Proposal]:
         """Up to n. Somebody else may have taken a number meanwhile: then the next proposal knows of that."""
         for _ in range(TRIES):
             try:
-                return self._propose_some(n, overhead, seconds, pending)
+                return self._propose_some(n, overhead, seconds, pending, prepared)
             except Overtaken:
                 if not self.record.writing.has_written:
                     raise
-        return self._propose_some(n, overhead, seconds, pending)
+                prepared = ()
+        return self._propose_some(n, overhead, seconds, pending, ())
 
     def _propose_some(
-        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
-    ) -> list[Proposal]:  # fmt: skip
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool, prepared: Iterable[Preparation]
+    ) -> list[Proposal]:
         """Up to n from one source: what was cut short, then what `start` gives, then the best when it is time to finish
         it, then the policy."""
-        number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
+        number, snapshot, way, seen = self.history.asks, self.ledger.as_json(), Way.FULL, None
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
             proposals = self._from_start(n) or self._to_finish()
         if not proposals:
-            proposals, way = self._from_policy(n, number, seconds)
+            finished = self._finished(prepared) if n == 1 else None
+            if finished is not None:
+                proposals, way, seen = finished
+            else:
+                proposals, way = self._from_policy(n, number, seconds)
         if proposals:
             given = seconds if math.isfinite(seconds) else None
             spent: list[Charges] = [overhead(), *[{}] * (len(proposals) - 1)]
             codes = [None if pending else self._new_objective, *[None] * (len(proposals) - 1)]
             self.record.write(
                 *(
-                    Asked(number, proposal, snapshot, charges, given, way, pending, code)
+                    Asked(number, proposal, snapshot, charges, given, way, pending, code, seen)
                     for proposal, charges, code in zip(proposals, spent, codes, strict=True)
                 )
             )
@@ -268,6 +298,36 @@ class Session:
 
         proposals, way = self._thought(self.history, seconds, think)
         return [self._checked(proposal) for proposal in proposals], way
+
+    def snapshot(self) -> Snapshot | None:
+        """What the next ask can be prepared from, while what runs goes on; None if something else comes
+        before it."""
+        known = self.history
+        if known.cut_short or any(self.space.key(config) not in known.taken for config in self._start):
+            return None
+        return Snapshot(self.record.state, self.record.events)
+
+    def prepare(self, snapshot: Snapshot, thinking: Thinking, seconds: float) -> Preparation | None:
+        """An ask prepared from a snapshot in a way that takes about `seconds`, with what a thread of its own has
+        learned about thinking. It reads nothing that another thread changes, and leaves the threads of BLAS alone."""
+        history, ledger, policy = snapshot.state.history, snapshot.state.ledger, self.policy
+
+        def think(way: Way) -> Any:
+            rng = generator_of(history, preparing=True)
+            return policy.prepare(self.space, replace(history, way=way), ledger, rng)  # type: ignore[attr-defined]
+
+        thought, way = thinking.ahead(seconds, rows_of(policy, history) or 0, think)
+        return None if thought is None else Preparation(snapshot, thought, way)
+
+    def _finished(self, prepared: Iterable[Preparation]) -> tuple[list[Proposal], Way, PreparedFrom] | None:
+        """What the first of the prepared asks proposes that can be finished."""
+        for one in prepared:
+            rng = generator_of(self.history)
+            found = self.policy.finish(one.thought, self.space, self.history, self.ledger, rng)  # type: ignore[attr-defined]
+            if found is not None:
+                seen = PreparedFrom(one.snapshot.events, one.snapshot.state.ledger.as_json())
+                return [found], one.way, seen
+        return None
 
     def _thought(self, history: History, seconds: float, think: Callable[[History], T]) -> tuple[T, Way]:
         """What the policy thinks of a history in at most `seconds`."""

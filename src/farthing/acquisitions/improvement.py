@@ -9,6 +9,7 @@ With one fantasy it is log EI itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h, log_sum_exp
-from farthing.surrogates.fantasies import Fantasies
 
 
 class Surrogate(Protocol):
@@ -24,6 +24,15 @@ class Surrogate(Protocol):
 
     def predict(self, X: Array) -> tuple[Array, Array]: ...
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]: ...
+
+
+class Outcomes(Protocol):
+    """A surrogate under several possible outcomes of what is running: `Fantasies`, or those of a short list."""
+
+    @property
+    def targets(self) -> Array: ...
+    def predict(self, X: Array) -> tuple[Array, Array]: ...
+    def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]: ...
 
 
 class Acquisition(Protocol):
@@ -37,7 +46,7 @@ class Acquisition(Protocol):
 class MeanLogEI:
     """log of the expected improvement, averaged over what running evaluations may turn out to be."""
 
-    fantasies: Fantasies
+    fantasies: Outcomes
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""

@@ -17,6 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from farthing.budget import Ledger
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
@@ -202,6 +203,7 @@ class History:
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
     max_steps: int | None = None
     way: Way = Way.FULL  # in which a policy is to think about it
+    prepared: Seen | None = None  # what was known when the next ask was prepared, None for one that is made in turn
 
     def with_trial(self, trial: TrackedTrial) -> History:
         """With that one in the place of its number."""
@@ -262,6 +264,14 @@ class History:
     def incumbent(self) -> TrackedTrial | None:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
         return self.trials.best
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an ask that was prepared in the background had seen."""
+
+    history: History
+    ledger: Ledger
 
 
 def units(trials: Sequence[TrackedTrial], p: int) -> Array:

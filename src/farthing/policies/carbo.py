@@ -53,7 +53,7 @@ class CArBO(CostWeighted):
         settle_option(self, "floor", number, least=0.0, most=min(self.alpha, 1.0))  # it cools
         settle_option(self, "warm_up", one_of, accepted=get_args(WarmUp))
 
-    def propose(
+    def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         if self._is_warm(history) and self._is_designing(history, ledger):
@@ -62,7 +62,7 @@ class CArBO(CostWeighted):
                 return proposals
         if self.warm_up == "uniform" and self._is_warming_up(history):
             return uniform_design(FreshSpace(space, history), history, n, rng)
-        return super().propose(space, history, ledger, n, rng)
+        return super().designed(space, history, ledger, n, rng)
 
     def _is_warm(self, history: History) -> bool:
         """Whether the cost model may speak."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
-from farthing.acquisitions.feasible import IfSuccessful
+from farthing.acquisitions.feasible import IfSuccessful, SuccessModel
 from farthing.acquisitions.improvement import Acquisition, MeanLogEI
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
@@ -31,6 +31,7 @@ from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
+from farthing.surrogates.listed import ListedFantasies
 from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
 
@@ -46,8 +47,7 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
     """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
     be fitted again, with the hyperparameters of that fit, or of one to a few trials."""
     way, warm = history.way, _last_fit(space, history, "value")
-    scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
-    X, z = space.features(U), scale(y)
+    X, z = space.features(U), value_scale(y, modelled)(y)
     if way.refits:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
     if warm is None:
@@ -55,6 +55,11 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
         warm = gp.fit(X[some], z[some], space.groups, None, fitting.MEDIUM).hyperparameters
     rows = way.rows(len(y), y)
     return gp.from_hyperparameters(X[rows], z[rows], warm, space.groups)
+
+
+def value_scale(y: Array, modelled: ModelledValues) -> Warp | Scale:
+    """What turns values into what their process sees."""
+    return Warp.of(y) if modelled == "warped" else Scale.of(y)
 
 
 def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters | None:
@@ -103,15 +108,17 @@ class FittedModels:
     space: Space
     fresh: FreshSpace
     ledger: Ledger
-    fantasies: Fantasies  # of the value
+    fantasies: Fantasies | ListedFantasies  # of the value
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
     log_cost: CostModel | None  # None until a cost is known
     log_price: CostModel | None  # the cost, and what it takes until a new run can begin
-    success: Feasibility | None  # None until a trial fails
+    success: SuccessModel | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
     fits: dict[str, Any]  # for the proposal's event
     rng: np.random.Generator
+    value: gp.GP  # without fantasies
+    scale: Warp | Scale  # of its outputs
 
     @classmethod
     def of(
@@ -138,6 +145,8 @@ class FittedModels:
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
             {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
             rng,
+            value,
+            value_scale(y, options.values),
         )  # fmt: skip
 
     @property
@@ -192,6 +201,7 @@ class FittedModels:
     def with_pending(self, x: Array, cost: float | None) -> FittedModels:
         """As if x (1, f) were running too."""
         ledger = self.ledger.promised(cost or 0.0, 1)
+        assert isinstance(self.fantasies, Fantasies)  # of a short list one proposal is made
         return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger)
 
     def cost_at(self, x: Array) -> float | None:

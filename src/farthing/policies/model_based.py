@@ -22,7 +22,8 @@ from farthing.policies.cost_models import CostModelFit, chosen_cost_model, named
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, success_model
 from farthing.policies.initial_design import WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
-from farthing.policies.protocol import settle_option
+from farthing.policies.prepared import AHEAD, Ahead, Prepared, listed
+from farthing.policies.protocol import propose_prepared, settle_option
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
@@ -38,8 +39,64 @@ class RankingWithReason(NamedTuple):
     reason: str
 
 
+class ModelBased(ModelOptions):
+    """What model-based policies share: a design, then the best candidate of `rank`. Asks can be prepared."""
+
+    @property
+    def cost_model_fit(self) -> CostModelFit:
+        raise NotImplementedError
+
+    def design_size(self, space: Space) -> int:
+        """Points of the initial design."""
+        raise NotImplementedError
+
+    def rank(self, models: FittedModels) -> RankingWithReason:
+        raise NotImplementedError
+
+    def rows(self, history: History) -> int:
+        return len(history.trials)
+
+    def designed(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        """What comes before the Sobol design, if anything does."""
+        return []
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        if history.prepared is not None:
+            return propose_prepared(self, space, history, ledger, rng)
+        designed = self.designed(space, history, ledger, n, rng)
+        if designed:
+            return designed
+        design = self.design_size(space)
+        return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, self.cost_model_fit)
+
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Prepared | None:
+        """All that is expensive about the next ask, while its trials are running; None if there is nothing."""
+        design, fresh = self.design_size(space), FreshSpace(space, history)
+        left = min(max(design - len(history.trials), 1), AHEAD)
+        early = self.designed(space, history, ledger, AHEAD, rng) or _before_models(
+            fresh, space, history, design, left, rng, self.cost_model_fit
+        )
+        if early is not None:
+            return Ahead(early)
+        models = FittedModels.of(self, space, fresh, history, ledger, design, rng, self.cost_model_fit)
+        return listed(self._rank_to_the_end, models, history)
+
+    def finish(
+        self, prepared: Prepared, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    ) -> Proposal | None:
+        """The proposal of a prepared ask, now that more is known; None if nothing of it is left."""
+        return prepared.finished(self._rank_to_the_end, space, history, ledger, rng)
+
+    def _rank_to_the_end(self, models: FittedModels) -> RankingWithReason:
+        return _by_improvement_if_last(models, self.rank(models))
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CostWeighted(ModelOptions):
+class CostWeighted(ModelBased):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
     known from the start, then the best candidate of `rank`.
 
@@ -60,20 +117,15 @@ class CostWeighted(ModelOptions):
     def cost_model_fit(self) -> CostModelFit:
         return named_cost_model(self.cost_model)
 
-    def rank(self, models: FittedModels) -> RankingWithReason:
-        raise NotImplementedError
+    def design_size(self, space: Space) -> int:
+        return self.initial
 
-    def rows(self, history: History) -> int:
-        return len(history.trials)
-
-    def propose(
+    def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         if len(history.trials) < self.initial and history.cost_knowledge.speaks_at_once:
-            designed = cost_effective_design(space, history, n, rng, self.cost_model_fit)
-            if designed:
-                return designed
-        return propose_by_rank(self.rank, self, self.initial, space, history, ledger, n, rng, self.cost_model_fit)
+            return cost_effective_design(space, history, n, rng, self.cost_model_fit)
+        return []
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
@@ -97,10 +149,9 @@ def propose_by_rank(
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
     fresh = FreshSpace(space, history)
-    if history.way is Way.NONE:
-        return _unmodelled(fresh, history, design, n, rng)
-    if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
-        return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
+    early = _before_models(fresh, space, history, design, n, rng, cost_model)
+    if early is not None:
+        return early
     models = FittedModels.of(options, space, fresh, history, ledger, design, rng, cost_model)
     proposals: list[Proposal] = []
     first = len(history.trials)
@@ -117,6 +168,18 @@ def propose_by_rank(
     return proposals
 
 
+def _before_models(
+    fresh: FreshSpace, space: Space, history: History, design: int, n: int, rng: np.random.Generator,
+    cost_model: CostModelFit,
+) -> list[Proposal] | None:  # fmt: skip
+    """What is proposed without a model of values; None where there is one."""
+    if history.way is Way.NONE:
+        return _unmodelled(fresh, history, design, n, rng)
+    if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
+        return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
+    return None
+
+
 def _unmodelled(fresh: FreshSpace, history: History, design: int, n: int, rng: np.random.Generator) -> list[Proposal]:
     """What is left of the initial design, then random points."""
 
@@ -131,13 +194,13 @@ def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> 
     affordable, since saving cost no longer buys anything."""
     if models.log_price is None or not models.is_limited or not len(ranked.ranking.U):
         return ranked
-    price = float(np.exp(models.log_price.mean_at(models.space.features(ranked.ranking.U[:1]))[0]))
+    price = float(np.exp(models.log_price.mean_at(models.fresh.features(ranked.ranking.U[:1]))[0]))
     rest = float(np.exp(models.log_remaining)) - price
     found = models.by_improvement()
     useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]
     if not len(useful):
         return ranked
-    cheapest = float(np.exp(models.log_price.mean_at(models.space.features(useful)).min()))
+    cheapest = float(np.exp(models.log_price.mean_at(models.fresh.features(useful)).min()))
     if rest >= cheapest:
         return ranked
     return RankingWithReason(found, "largest expected improvement that the rest of the budget can pay for")
