@@ -201,6 +201,20 @@ def test_several_workers_are_served_from_what_was_prepared():
     assert len({SPACE.key(trial.config) for trial in study.trials}) == 20
 
 
+def test_a_spare_worker_is_ready_when_one_is_killed():
+    """Only the first two evaluations may wait for a process: then there is a spare."""
+
+    def hangs(config):
+        time.sleep(60.0)
+
+    study = ft.Study(SPACE, "120s, 4 evaluations", policy="random", seed=0)
+    study.run(hangs, trial_seconds=0.5, max_failures=None, progress=False)
+    assert {trial.status for trial in study.trials} == {ft.Status.KILLED}
+    started = [event.charges.get("start-up", {}).get("seconds", 0.0) for event in asks_of(study)]
+    assert started[0] > 0.0
+    assert started[2:] == [0.0, 0.0]
+
+
 class TestProcessors:
     def test_a_quota_limits_them(self, tmp_path):
         quota = tmp_path / "cpu.max"

@@ -29,7 +29,7 @@ class ProcessPool:
     """Worker processes. Each evaluation has one until it ends; if it ends well, the next evaluation reuses the process.
 
     A spare is kept ready, so that an evaluation after one that was killed need not wait. A fork costs next to nothing,
-    and is made when the first evaluation has ended, or is told to end: then it has all that was imported. A new process
+    and is made once the first evaluation has ended, or is told to end: then it has all that was imported. A new process
     is a spare only where one is needed for every evaluation, because none is used again or because learners that are
     paused keep theirs, and once one had to be replaced.
     """
@@ -44,6 +44,7 @@ class ProcessPool:
         self._assigned: dict[int, WorkerProcess] = {}  # to trials, paused ones included
         self._failed = FailedStarts()
         self._forks = setup.forks  # as far as is known: the objective may need something that does not survive a fork
+        self._has_imported = False  # an evaluation has ended, and the nursery knows what it needs
         self._supervisor: SupervisorProcess | None = None
         self._fastest_start = math.inf
 
@@ -160,7 +161,7 @@ class ProcessPool:
         stored = self._space.store_config(config)
         left, speed = assignment.left(), assignment.speed
         process.send(Begin(assignment.trial, stored, assignment.step, assignment.folder, left, speed))
-        if not self._forks:  # a new process needs the time that the evaluation takes
+        if not self._forks or self._has_imported:  # a new process needs the time that the evaluation takes
             self._keep_spares(self._spares)
 
     def step(self, trial: int) -> None:
@@ -181,6 +182,7 @@ class ProcessPool:
             if answer.kind is AnswerKind.YIELDED:
                 self._keep_spares(1)  # if it is paused it keeps its process, and another evaluation needs one
             elif self._forks:  # which has all that this evaluation has imported
+                self._has_imported = True
                 self._keep_spares(self._spares)
         return happened
 

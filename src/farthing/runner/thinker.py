@@ -29,7 +29,9 @@ from farthing.runner.processors import processor_count
 from farthing.session import Preparation, Session, Snapshot
 
 SWITCH_INTERVAL = 1e-4  # seconds after which the run gets the interpreter's lock; Python's own is 5 milliseconds
-AHEAD = 4.0  # evaluations during which one preparation may last: what is proposed from it knows all their outcomes
+AHEAD = 2.0  # evaluations that a preparation may last, with a reserve: mostly it is ready when the next one ends
+UNKNOWN = 0.5  # seconds that the first one may, while nobody knows how long evaluations are
+WAIT = 0.1  # seconds that the run waits for a preparation under way, where it has no other: about what an ask takes
 THINK_AGAIN = 0.05  # of an evaluation: an ask that takes less is made again in turn, if an outcome is surprising
 MEMORY = 0.8  # of the typical duration of evaluations, when another one is known
 
@@ -79,7 +81,7 @@ class Thinker:
                 return
             yield last
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_thinking and self._next is None, max(patience, 0.0))
+            self._changed.wait_for(lambda: not self._is_thinking and self._next is None, min(patience, WAIT))
         self._raise()
         if self._prepared is not None and self._prepared is not last:
             yield self._prepared
@@ -113,7 +115,7 @@ class Thinker:
 
     def _prepare(self, snapshot: Snapshot) -> None:
         began = time.perf_counter()
-        seconds = AHEAD * self._typical if self._typical is not None else float("inf")
+        seconds = UNKNOWN if self._typical is None else AHEAD * self._typical
         with unless(self._ended):
             found = self._session.prepare(snapshot, self._thinking, seconds)
         self._took = time.perf_counter() - began
