@@ -63,8 +63,8 @@ was made again after a surprise, as if evaluations were short.
 
 {rows}
 
-{machine} The load average was {load:.1f} when the studies began and {load_after:.1f} when they had ended: other programs
-shared the processors, and every system waited for them.
+{machine} The load average was {load:.1f} when the studies began and {load_after:.1f} when they had ended. One study
+adds about 2 to it; beyond that, other programs shared the processors, and all systems waited for them.
 
 Reproduce with `make bench-overhead`. The numbers are in [data/overhead.json](data/overhead.json).
 """

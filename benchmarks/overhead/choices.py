@@ -1,4 +1,4 @@
-"""What prepared asks are worth, compared with asks made in turn: regret after every trial on tables of real evaluations.
+"""What prepared asks are worth, compared with asks made in turn: regret after each trial on tables of real evaluations.
 
     python -m benchmarks.overhead.choices TABLE SEED MOST     prints the regrets of both as one line of JSON
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -59,7 +60,7 @@ class Busy:
 def busy(lines: list[str]) -> Busy:
     stretches = sorted(tuple(map(float, line.split())) for line in lines)
     spent = sum(end - began for began, end in stretches)
-    waits = [later[0] - earlier[1] for earlier, later in zip(stretches, stretches[1:], strict=False)]
+    waits = [later[0] - earlier[1] for earlier, later in pairwise(stretches)]
     return Busy(len(stretches), spent / (stretches[-1][1] - stretches[0][0]), median(waits))
 
 
