@@ -20,6 +20,7 @@ from benchmarks.blackbox.runs import initial_levels
 from benchmarks.common.tables import TABLES, Table, table_of
 from farthing.errors import StudyEnded
 from farthing.numerics.threads import one_blas_thread
+from farthing.policies.preparation import Preparation, prepared
 from farthing.policies.thinking import Thinking
 
 MEANS = 40.0  # the budget, in mean costs of a table
@@ -40,16 +41,16 @@ def regrets(name: str, seed: int, most: int, ahead: bool) -> list[float]:
     """The normalised regret after each trial; that of the last one where the budget ends sooner."""
     table = table_of(name)
     study = study_of(table, seed)
-    session, thinking, values, prepared = study._session, Thinking(), list[float](), []
+    session, thinking, values, known = study._session, Thinking(), list[float](), list[Preparation]()
     with one_blas_thread():
         while len(values) < most:
             try:
-                (proposal,) = session.propose(1, dict, pending=True, prepared=prepared)
+                (proposal,) = session.propose(1, dict, pending=True, prepared=known)
             except StudyEnded:
                 break
             snapshot = session.snapshot() if ahead else None
-            found = None if snapshot is None else session.prepare(snapshot, thinking, float("inf"))
-            prepared = [] if found is None else [found]
+            found = None if snapshot is None else prepared(study.policy, study.space, snapshot, thinking, float("inf"))
+            known = [] if found is None else [found]
             levels = [parameter.values.index(proposal.config[parameter.name]) for parameter in table.parameters]
             value, cost = table.look_up(levels)
             study.tell(proposal, value=value, cost=cost)

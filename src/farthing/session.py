@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -24,13 +24,12 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
-from farthing.policies.protocol import generator_of
+from farthing.policies.preparation import Preparation, Snapshot, finished
 from farthing.policies.thinking import Thinking
 from farthing.record.added import Added
-from farthing.record.events import Asked, Dropped, Ended, Moved, PreparedFrom, Reported
+from farthing.record.events import Asked, Dropped, Ended, Moved, Reported
 from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
-from farthing.record.state import State
 from farthing.record.study_events import Charged
 from farthing.record.writing import Overtaken
 from farthing.space import Space
@@ -56,27 +55,6 @@ STATUS_AFTER = {
     Decision.PAUSE: Status.PAUSED,
     Decision.STOP: Status.STOPPED,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """What is known at one moment: for a thread that prepares the next ask while this one goes on."""
-
-    state: State
-    events: int
-
-
-@dataclass(frozen=True, eq=False)
-class Preparation:
-    """An ask that was prepared from a snapshot, in a way; `thought` is the policy's own."""
-
-    snapshot: Snapshot
-    thought: Any
-    way: Way
-
-    def surprised(self, history: History) -> bool:
-        """Whether what has happened since makes it worthwhile to think again."""
-        return bool(self.thought.surprised(history))
 
 
 @dataclass(eq=False)
@@ -206,9 +184,9 @@ class Session:
         else:
             proposals = self._from_start(n) or self._to_finish()
         if not proposals:
-            finished = self._finished(prepared) if n == 1 else None
-            if finished is not None:
-                proposals, way, seen = finished
+            found = finished(self.policy, self.space, self.history, self.ledger, prepared) if n == 1 else None
+            if found is not None:
+                proposals, way, seen = [found.proposal], found.preparation.way, found.preparation.seen
             else:
                 proposals, way = self._from_policy(n, number, seconds)
         if proposals:
@@ -306,28 +284,6 @@ class Session:
         if known.cut_short or any(self.space.key(config) not in known.taken for config in self._start):
             return None
         return Snapshot(self.record.state, self.record.events)
-
-    def prepare(self, snapshot: Snapshot, thinking: Thinking, seconds: float) -> Preparation | None:
-        """An ask prepared from a snapshot in a way that takes about `seconds`, with what a thread of its own has
-        learned about thinking. It reads nothing that another thread changes, and leaves the threads of BLAS alone."""
-        history, ledger, policy = snapshot.state.history, snapshot.state.ledger, self.policy
-
-        def think(way: Way) -> Any:
-            rng = generator_of(history, preparing=True)
-            return policy.prepare(self.space, replace(history, way=way), ledger, rng)  # type: ignore[attr-defined]
-
-        thought, way = thinking.ahead(seconds, rows_of(policy, history) or 0, think)
-        return None if thought is None else Preparation(snapshot, thought, way)
-
-    def _finished(self, prepared: Iterable[Preparation]) -> tuple[list[Proposal], Way, PreparedFrom] | None:
-        """What the first of the prepared asks proposes that can be finished."""
-        for one in prepared:
-            rng = generator_of(self.history)
-            found = self.policy.finish(one.thought, self.space, self.history, self.ledger, rng)  # type: ignore[attr-defined]
-            if found is not None:
-                seen = PreparedFrom(one.snapshot.events, one.snapshot.state.ledger.as_json())
-                return [found], one.way, seen
-        return None
 
     def _thought(self, history: History, seconds: float, think: Callable[[History], T]) -> tuple[T, Way]:
         """What the policy thinks of a history in at most `seconds`."""

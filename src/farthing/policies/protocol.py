@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -47,11 +47,21 @@ class Policy(Protocol):
         of observations its largest model is fitted to: from it follows how long an ask takes. Any other policy may
         take as long as it likes.
 
-        A policy whose asks can be prepared while evaluations run has prepare(space, history, ledger, rng) and
-        finish(prepared, space, history, ledger, rng): see `prepared.py`. A history whose `prepared` is set asks for
-        both in one (`propose_prepared`).
+        A policy whose asks can be prepared while evaluations run is one that `Prepares` too. A history whose `prepared`
+        is set asks for both in one (`propose_prepared`).
         """
         ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A policy whose asks can be prepared while evaluations run: see `prepared.py`. What `prepare` returns has
+    surprised(history), whether it is better to think again; it is None if there is nothing to prepare."""
+
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Any: ...
+    def finish(
+        self, prepared: Any, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    ) -> Proposal | None: ...
 
 
 class Published:
@@ -92,7 +102,7 @@ def generator_of(history: History, *, preparing: bool = False) -> np.random.Gene
 
 
 def propose_prepared(
-    policy: Any, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    policy: Prepares, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
 ) -> list[Proposal]:
     """An ask that was prepared from an earlier state, from its beginning."""
     seen = history.prepared

@@ -16,8 +16,9 @@ from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import settle
 from farthing.errors import BudgetSpent, InvalidArgument, InvalidBudget, StudyEnded
 from farthing.history import History, TrackedTrial
+from farthing.policies.preparation import Preparation
 from farthing.record.events import Asked
-from farthing.session import Preparation, Session
+from farthing.session import Session
 from farthing.trial import Decision, Proposal, Status
 
 ON_REQUEST = "finished on request"

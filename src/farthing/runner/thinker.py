@@ -21,12 +21,14 @@ from threading import Condition, Event
 from farthing.history import History
 from farthing.numerics.deadline import OutOfTime, unless
 from farthing.numerics.threads import one_blas_thread
+from farthing.policies.preparation import Preparation, Snapshot, prepared
+from farthing.policies.protocol import Prepares
 from farthing.policies.thinking import Thinking
 from farthing.runner.background import start_thread
 from farthing.runner.clock import is_timed
 from farthing.runner.executors import Executor
 from farthing.runner.processors import processor_count
-from farthing.session import Preparation, Session, Snapshot
+from farthing.session import Session
 
 SWITCH_INTERVAL = 1e-4  # seconds after which the run gets the interpreter's lock; Python's own is 5 milliseconds
 AHEAD = 2.0  # evaluations that a preparation may last, with a reserve: mostly it is ready when the next one ends
@@ -117,7 +119,7 @@ class Thinker:
         began = time.perf_counter()
         seconds = UNKNOWN if self._typical is None else AHEAD * self._typical
         with unless(self._ended):
-            found = self._session.prepare(snapshot, self._thinking, seconds)
+            found = prepared(self._session.policy, self._session.space, snapshot, self._thinking, seconds)
         self._took = time.perf_counter() - began
         if found is not None:
             self._prepared = found
@@ -127,7 +129,7 @@ class Thinker:
 def thinking_beside(session: Session, executor: Executor, workers: int) -> Iterator[Thinker | None]:
     """A thread that prepares asks, where it helps."""
     helps = executor.can_kill and is_timed(session.ledger.budget) and workers < processor_count()
-    if not helps or not hasattr(session.policy, "prepare"):
+    if not helps or not isinstance(session.policy, Prepares):
         yield None
         return
     interval, thinker = sys.getswitchinterval(), Thinker(session)
