@@ -7,6 +7,7 @@ improvement and does not exist before the first failure.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -149,13 +150,13 @@ class FittedModels:
             value_scale(y, options.values),
         )  # fmt: skip
 
-    @property
+    @cached_property
     def log_remaining(self) -> float:
         """log of what is left of the budget's unit for one more evaluation."""
         left = self.ledger.available
         return float(np.log(left)) if left > 0.0 else -np.inf
 
-    @property
+    @cached_property
     def is_limited(self) -> bool:
         """Whether the end of the budget is near enough to limit what may be proposed."""
         known = self.options.plans_end and self.log_cost is not None

@@ -11,7 +11,7 @@ history whose `prepared` holds the earlier state asks for just that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -42,10 +42,9 @@ SURPRISING_COST = float(np.log(4.0))
 class ShortList(FreshSpace):
     """The candidates of a list as a space: the only coordinate is the place in it, and there are no moves."""
 
-    def __init__(self, space: Space, history: History, points: Array, keys: Sequence[Hashable]) -> None:
+    def __init__(self, space: Space, history: History, points: Array, is_fresh: Mask) -> None:
         super().__init__(space, history)
-        self._points = points  # (m, p)
-        self._is_fresh = np.array([key not in self.taken for key in keys], dtype=np.bool_)
+        self._points, self._is_fresh = points, is_fresh  # (m, p), (m,)
 
     @property
     def levels(self) -> Sequence[int | None]:
@@ -92,7 +91,8 @@ class Listed:
 
     models: FittedModels
     points: Array  # (m, p)
-    keys: Sequence[Hashable]  # of the points
+    keys: Mapping[Hashable, int]  # of the points, and their places
+    is_fresh: Mask  # (m,) which of them no trial had
     rows: Array  # (m + l + q, f) features of the points, of the leaders and of what was running
     posterior: JointPosterior  # of these rows
     running: Sequence[int]  # numbers of the q trials
@@ -114,10 +114,11 @@ class Listed:
         self, rank: Rank, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
     ) -> Proposal | None:
         """The best of the list, given what has happened since; None if all of it was proposed."""
-        fresh = ShortList(space, history, self.points, self.keys)
+        begun = [history.trials[number] for number in self.running] + list(history.trials[self.known :])
+        fresh = ShortList(space, history, self.points, self._still_fresh(begun))
         m = len(self.points)
         models = replace(
-            self.models, fresh=fresh, ledger=ledger, fantasies=self._fantasies(space, history, rng), rng=rng,
+            self.models, fresh=fresh, ledger=ledger, fantasies=self._fantasies(space, begun, rng), rng=rng,
             anchors=np.empty((0, 1)), pool=np.arange(m, dtype=np.float64)[:, None],
             log_cost=self.log_cost, log_price=self.log_price, success=self.success,
         )  # fmt: skip
@@ -125,11 +126,15 @@ class Listed:
         config = fresh.claim(ranking.U)
         if config is None:
             return None
-        place = np.array([[float(self.keys.index(space.key(config)))]])
+        place = np.array([[float(self.keys[space.key(config)])]])
         return Proposal(len(history.trials), config, models.cost_at(place), reason, self.models.fits)
 
-    def _fantasies(self, space: Space, history: History, rng: np.random.Generator) -> ListedFantasies:
-        begun = [history.trials[number] for number in self.running] + list(history.trials[self.known :])
+    def _still_fresh(self, begun: Sequence[TrackedTrial]) -> Mask:
+        fresh = self.is_fresh.copy()
+        fresh[[self.keys[trial.key] for trial in begun if trial.key in self.keys]] = False
+        return fresh
+
+    def _fantasies(self, space: Space, begun: Sequence[TrackedTrial], rng: np.random.Generator) -> ListedFantasies:
         posterior, at = self._with_places(space, begun)
         complete = np.array([trial.status is Status.COMPLETE for trial in begun], dtype=np.bool_)
         running = np.array([trial.status is Status.RUNNING for trial in begun], dtype=np.bool_)
@@ -155,7 +160,7 @@ class Listed:
         """Its row, None if it has none: it was begun since, from another list."""
         if trial.number in self.running:
             return len(self.rows) - len(self.running) + self.running.index(trial.number)
-        return self.keys.index(trial.key) if trial.key in self.keys else None
+        return self.keys.get(trial.key)
 
     def _with_places(self, space: Space, begun: Sequence[TrackedTrial]) -> tuple[JointPosterior, Ints]:
         """The posterior with a row for each of these trials, and where that is."""
@@ -181,13 +186,17 @@ def listed(rank: Rank, models: FittedModels, history: History) -> Listed | None:
     points = np.concatenate([U[:LISTED] for U in rankings])
     if not len(points):
         return None
-    keys, first = _distinct(space.keys(points))
-    points, X = points[first], space.features(points[first])
+    first: dict[Hashable, int] = {}
+    for place, key in enumerate(space.keys(points)):
+        first.setdefault(key, place)
+    points = points[list(first.values())]
+    keys, X = {key: place for place, key in enumerate(first)}, space.features(points)
+    is_fresh = np.array([key not in history.taken for key in keys], dtype=np.bool_)
     leaders = models.value.X[np.argsort(models.value.mean_at(models.value.X), kind="stable")[:LEADERS]]
     rows = np.concatenate([X, leaders, pending])
     return Listed(
-        models, points, keys, rows, joint(models, rows), [trial.number for trial in running], len(history.trials),
-        _cost_at(models.log_cost, X), _cost_at(models.log_price, X),
+        models, points, keys, is_fresh, rows, joint(models, rows),
+        [trial.number for trial in running], len(history.trials), _cost_at(models.log_cost, X), _cost_at(models.log_price, X),
         None if models.success is None else ListedSuccess(models.success.log_success(X)),
     )  # fmt: skip
 
@@ -209,14 +218,6 @@ def _better_and_worse(models: FittedModels, pending: Array) -> list[FittedModels
         fantasies = Fantasies.of(process, min(target, float(outcome.min())), pending[:0], models.rng)
         found.append(replace(models, fantasies=fantasies))
     return found
-
-
-def _distinct(keys: Sequence[Hashable]) -> tuple[list[Hashable], list[int]]:
-    """Each key once, and where it is first."""
-    first: dict[Hashable, int] = {}
-    for place, key in enumerate(keys):
-        first.setdefault(key, place)
-    return list(first), list(first.values())
 
 
 def _cost_at(model: CostModel | None, X: Array) -> ListedCost | None:
