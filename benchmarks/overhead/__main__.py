@@ -33,7 +33,7 @@ SYSTEMS = {  # title, environment
 }
 SECONDS, QUICK_SECONDS = 30.0, 5.0
 EVALUATIONS = (0.005, 0.02, 0.1, 1.0)  # seconds
-PROMISED = {0.02: 0.85, 0.1: 0.97, 1.0: 0.99}  # shares
+WANTED = {0.02: 0.85, 0.1: 0.97, 1.0: 0.99}  # shares
 SEEDS, MOST = 3, 50
 INITIAL = 5  # trials that both have in common
 
@@ -51,7 +51,7 @@ is Farthing with `isolate=False`: in its own process, with nothing in the backgr
 
 {table}
 
-{promises}
+{wanted}
 
 ## The choices
 
@@ -112,16 +112,14 @@ def cell(seen: dict[str, Any]) -> str:
     return f"{seen['share']:.1%} ({1000 * seen['wait']:.1f} ms)"
 
 
-def promises(found: list[dict[str, Any]]) -> str:
+def shares_wanted(found: list[dict[str, Any]]) -> str:
     lines = []
     for row in found:
-        if (promised := PROMISED.get(row["evaluation"])) is None:
+        if (wanted := WANTED.get(row["evaluation"])) is None:
             continue
         share = row["farthing"]["share"]
-        kept = "as promised" if share >= promised else f"less than the {promised:.0%} promised"
-        lines.append(
-            f"- Evaluations of {1000 * row['evaluation']:g} ms: {share:.1%}, {kept} (at least {promised:.0%})."
-        )
+        kept = "as wanted" if share >= wanted else "less than wanted"
+        lines.append(f"- Evaluations of {1000 * row['evaluation']:g} ms: {share:.1%}, {kept} (at least {wanted:.0%}).")
     return "\n".join(lines)
 
 
@@ -140,7 +138,7 @@ def document(data: dict[str, Any]) -> str:
     return PAGE.format(
         seconds=found[0]["budget"],
         table=table(["an evaluation takes", *(title for title, _ in SYSTEMS.values())], shares),
-        promises=promises(found), tables=len(data["tables"]), seeds=ahead.shape[1], first=INITIAL + 1, most=MOST,
+        wanted=shares_wanted(found), tables=len(data["tables"]), seeds=ahead.shape[1], first=INITIAL + 1, most=MOST,
         ahead=ahead.mean(), in_turn=in_turn.mean(), ratio=compared.value, low=compared.low, high=compared.high,
         rows=table(["table", "prepared", "in turn"], regret_rows),
         machine=machine_text(data["machine"], versions), load=data["load"][0], load_after=data["load"][1],

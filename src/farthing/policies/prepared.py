@@ -194,10 +194,10 @@ def listed(rank: Rank, models: FittedModels, history: History) -> Listed | None:
     is_fresh = np.array([key not in history.taken for key in keys], dtype=np.bool_)
     leaders = models.value.X[np.argsort(models.value.mean_at(models.value.X), kind="stable")[:LEADERS]]
     rows = np.concatenate([X, leaders, pending])
+    success = None if models.success is None else ListedSuccess(models.success.log_success(X))
     return Listed(
-        models, points, keys, is_fresh, rows, joint(models, rows),
-        [trial.number for trial in running], len(history.trials), _cost_at(models.log_cost, X), _cost_at(models.log_price, X),
-        None if models.success is None else ListedSuccess(models.success.log_success(X)),
+        models, points, keys, is_fresh, rows, joint(models, rows), [trial.number for trial in running],
+        len(history.trials), _cost_at(models.log_cost, X), _cost_at(models.log_price, X), success,
     )  # fmt: skip
 
 
