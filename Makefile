@@ -55,6 +55,7 @@ help:
 	@echo "  make bench-sklearn         FarthingSearchCV, compared with the searches of scikit-learn and Optuna"
 	@echo "  make bench-runner          how far budgets of seconds are overrun, compared with Optuna and FLAML; workers"
 	@echo "  make bench-start           how much of a budget goes into starting processes, compared with Optuna"
+	@echo "  make bench-overhead        how much of the time a worker computes, compared with Optuna and FLAML; prepared asks"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
 	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
 	@echo "Each system gets an environment of its own; BENCHMARK_PYTHON=/path/to/python uses that one for all, as it is."
@@ -86,7 +87,7 @@ train-curves:
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer bench-start bench-worth: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-batches: .venv/demo.stamp

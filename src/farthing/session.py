@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,6 +25,7 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
+from farthing.policies.preparation import Preparation, Snapshot, finished
 from farthing.policies.thinking import Thinking
 from farthing.policies.worth import not_worth
 from farthing.record.added import Added
@@ -120,10 +121,12 @@ class Session:
             self._is_run = False
 
     def propose(
-        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False
-    ) -> list[Proposal]:
+        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False,
+        prepared: Iterable[Preparation] = (),
+    ) -> list[Proposal]:  # fmt: skip
         """Proposals, recorded with what the optimiser spent; `overhead()` is read when they are made. The policy may
-        think for `seconds`. They are `pending` if nobody here will evaluate them."""
+        think for `seconds`, unless one of the asks that were `prepared` can be finished. They are `pending` if nobody
+        here will evaluate them."""
         with self._guard:
             seconds = self._to_think(seconds)
             self._decide_late(seconds)
@@ -133,7 +136,7 @@ class Session:
                 raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running{self.said_of_pending}")
             proposals: list[Proposal] = []
             while len(proposals) < n:
-                some = self._propose_again_if_overtaken(n - len(proposals), overhead, seconds, pending)
+                some = self._propose_again_if_overtaken(n - len(proposals), overhead, seconds, pending, prepared)
                 if not some:
                     break
                 proposals += some
@@ -161,30 +164,35 @@ class Session:
         return f"; given by ask, and not told yet: {named} (study.tell says how one ended, study.forget gives it up)"
 
     def _propose_again_if_overtaken(
-        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
-    ) -> list[Proposal]:  # fmt: skip
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool, prepared: Iterable[Preparation]
+    ) -> list[Proposal]:
         """Up to n. Somebody else may have taken a number meanwhile: then the next proposal knows of that."""
         for _ in range(TRIES):
             try:
-                return self._propose_some(n, overhead, seconds, pending)
+                return self._propose_some(n, overhead, seconds, pending, prepared)
             except Overtaken:
                 if not self.record.writing.has_written:
                     raise
-        return self._propose_some(n, overhead, seconds, pending)
+                prepared = ()
+        return self._propose_some(n, overhead, seconds, pending, ())
 
     def _propose_some(
-        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool
-    ) -> list[Proposal]:  # fmt: skip
+        self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool, prepared: Iterable[Preparation]
+    ) -> list[Proposal]:
         """Up to n from one source: what was cut short, then what `start` gives, then the best when it is time to finish
         it, then the policy."""
-        number, snapshot, way = self.history.asks, self.ledger.as_json(), Way.FULL
+        number, snapshot, way, seen = self.history.asks, self.ledger.as_json(), Way.FULL, None
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
             proposals = self._from_start(n) or self._to_finish()
         if not proposals:
-            proposals, way = self._from_policy(n, number, seconds)
+            found = finished(self.policy, self.space, self.history, self.ledger, prepared) if n == 1 else None
+            if found is not None:
+                proposals, way, seen = [found.proposal], found.preparation.way, found.preparation.seen
+            else:
+                proposals, way = self._from_policy(n, number, seconds)
             if judged := not_worth(self.history, proposals):
                 self.record.write(Judged(judged.gain, judged.cost, overhead()))
                 return []
@@ -194,7 +202,7 @@ class Session:
             codes = [None if pending else self._new_objective, *[None] * (len(proposals) - 1)]
             self.record.write(
                 *(
-                    Asked(number, proposal, snapshot, charges, given, way, pending, code)
+                    Asked(number, proposal, snapshot, charges, given, way, pending, code, seen)
                     for proposal, charges, code in zip(proposals, spent, codes, strict=True)
                 )
             )
@@ -275,6 +283,14 @@ class Session:
 
         proposals, way = self._thought(self.history, seconds, think)
         return [self._checked(proposal) for proposal in proposals], way
+
+    def snapshot(self) -> Snapshot | None:
+        """What the next ask can be prepared from, while what runs goes on; None if something else comes
+        before it."""
+        known = self.history
+        if known.cut_short or any(self.space.key(config) not in known.taken for config in self._start):
+            return None
+        return Snapshot(self.record.state, self.record.events)
 
     def _thought(self, history: History, seconds: float, think: Callable[[History], T]) -> tuple[T, Way]:
         """What the policy thinks of a history in at most `seconds`."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 
 import numpy as np
 import pytest
 
-from farthing.numerics.deadline import OutOfTime, keep_to_deadline, within
+from farthing.numerics.deadline import OutOfTime, keep_to_deadline, unless, within
 from farthing.numerics.optimize import minimize_rows
 from farthing.surrogates import gp
 
@@ -24,6 +25,18 @@ def test_it_holds_inside_only():
         with pytest.raises(OutOfTime), within(0.0):
             keep_to_deadline()
         keep_to_deadline()
+    keep_to_deadline()
+
+
+def test_another_thread_can_give_it_up():
+    given_up = threading.Event()
+    with unless(given_up):
+        keep_to_deadline()
+        another = threading.Thread(target=given_up.set)
+        another.start()
+        another.join()
+        with pytest.raises(OutOfTime):
+            keep_to_deadline()
     keep_to_deadline()
 
 

@@ -83,6 +83,10 @@ class TestThinking:
         assert tried == [Way.FULL, Way.KEPT, Way.FEW]
         assert time.perf_counter() - began < 2.0
 
+    @pytest.mark.parametrize(("seconds", "way"), [(60.0, Way.FULL), (0.05, Way.KEPT), (0.0, Way.FEW)])
+    def test_what_nobody_waits_for_has_a_model_however_short_the_time(self, seconds, way):
+        assert Thinking().ahead(seconds, 1_000, lambda way: way) == (way, way)
+
     def test_it_learns_from_what_took_too_long(self):
         thinking = Thinking()
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farthing.acquisitions.improvement import Acquisition, mean_gain
+from farthing.acquisitions.improvement import Acquisition, Outcomes, mean_gain
 from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h, log_sum_exp
 from farthing.surrogates.cost.log_cost import CostModel
-from farthing.surrogates.fantasies import Fantasies
 
 ROUNDS = 60  # of Newton's method: five are usual, and bisections take 50
 NEAR = 1e-11  # of a standard deviation: the last step
@@ -48,7 +47,7 @@ class LessExpectedCost:
 class MinusIndex:
     """-g, which is largest at the point of least index. `worth` is -b: the chances of a point less its cost."""
 
-    fantasies: Fantasies
+    fantasies: Outcomes
     worth: Acquisition
 
     def __call__(self, X: Array) -> Array:

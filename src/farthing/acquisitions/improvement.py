@@ -17,7 +17,6 @@ import numpy as np
 
 from farthing.numerics.arrays import Array
 from farthing.numerics.normal import log_h, log_sum_exp
-from farthing.surrogates.fantasies import Fantasies
 
 
 class Surrogate(Protocol):
@@ -25,6 +24,15 @@ class Surrogate(Protocol):
 
     def predict(self, X: Array) -> tuple[Array, Array]: ...
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]: ...
+
+
+class Outcomes(Protocol):
+    """A surrogate under several possible outcomes of what is running: `Fantasies`, or those of a short list."""
+
+    @property
+    def targets(self) -> Array: ...
+    def predict(self, X: Array) -> tuple[Array, Array]: ...
+    def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]: ...
 
 
 class Acquisition(Protocol):
@@ -38,7 +46,7 @@ class Acquisition(Protocol):
 class MeanLogEI:
     """log of the expected improvement, averaged over what running evaluations may turn out to be."""
 
-    fantasies: Fantasies
+    fantasies: Outcomes
 
     def __call__(self, X: Array) -> Array:
         """Values (m,)."""
@@ -62,7 +70,7 @@ class MeanGain(NamedTuple):
     by_target: Array  # (m,), if the targets of a point move together
 
 
-def mean_gain(fantasies: Fantasies, X: Array, targets: Callable[[Array, Array], Array]) -> MeanGain:
+def mean_gain(fantasies: Outcomes, X: Array, targets: Callable[[Array, Array], Array]) -> MeanGain:
     """log mean EI at X (m, f) over what `targets` makes of the means (m, k) and standard deviations (m,) there."""
     means, variance, variance_slope, pull = fantasies.predict_with_pull(X)
     s = np.sqrt(variance)

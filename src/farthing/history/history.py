@@ -17,6 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from farthing.budget import Ledger
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
@@ -203,6 +204,7 @@ class History:
     max_steps: int | None = None
     way: Way = Way.FULL  # in which a policy is to think about it
     worth: float | None = None  # of an improvement by 1, in the budget's unit; None where nobody has said it
+    prepared: Seen | None = None  # what was known when the next ask was prepared, None for one that is made in turn
 
     def with_trial(self, trial: TrackedTrial) -> History:
         """With that one in the place of its number."""
@@ -271,6 +273,14 @@ def once_more(trial: TrackedTrial) -> Proposal:
         trial.number, trial.config, trial.predicted_cost, trial.reason,
         start_step=trial.kept_step, until_step=trial.until_step,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an ask that was prepared in the background had seen."""
+
+    history: History
+    ledger: Ledger
 
 
 def units(trials: Sequence[TrackedTrial], p: int) -> Array:

@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Event
 
 _end: ContextVar[float] = ContextVar("_end", default=math.inf)  # as time.perf_counter() counts
+_given_up: ContextVar[Event | None] = ContextVar("_given_up", default=None)
 
 
 class OutOfTime(Exception):
@@ -35,8 +37,22 @@ def within(seconds: float) -> Iterator[None]:
         _end.reset(token)
 
 
+@contextmanager
+def unless(given_up: Event) -> Iterator[None]:
+    """What is computed inside raises OutOfTime at the first `keep_to_deadline` after the event was set, by another
+    thread."""
+    token = _given_up.set(given_up)
+    try:
+        yield
+    finally:
+        _given_up.reset(token)
+
+
 def keep_to_deadline() -> None:
     """Go on, unless the time is over. Called before every piece of work that grows with the data."""
+    given_up = _given_up.get()
+    if given_up is not None and given_up.is_set():
+        raise OutOfTime
     end = _end.get()
     if end < math.inf and time.perf_counter() >= end:
         raise OutOfTime

@@ -22,7 +22,9 @@ from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
 from farthing.policies.fits import rows_known
-from farthing.policies.protocol import settle_option
+from farthing.policies.model_based import ModelBased
+from farthing.policies.prepared import Prepared
+from farthing.policies.protocol import propose_prepared, settle_option
 from farthing.policies.thaw import Thaw
 from farthing.policies.worth import require_judge
 from farthing.space import Space
@@ -75,9 +77,25 @@ class Auto:
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
+        if history.prepared is not None:
+            return propose_prepared(self, space, history, ledger, rng)
         policy = self.chosen(history, ledger)
-        proposals = policy.propose(space, history, ledger, n, rng)
-        return [replace(proposal, reason=f"{policy.name}: {proposal.reason}") for proposal in proposals]
+        return [_said_by(policy, proposal) for proposal in policy.propose(space, history, ledger, n, rng)]
+
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Prepared | None:
+        """As prepared by the policy that proposes, if it can: asks about learners that train in steps are made in
+        turn."""
+        policy = self.chosen(history, ledger)
+        return policy.prepare(space, history, ledger, rng) if isinstance(policy, ModelBased) else None
+
+    def finish(
+        self, prepared: Prepared, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    ) -> Proposal | None:
+        policy = self.chosen(history, ledger)
+        if not isinstance(policy, ModelBased):
+            return None
+        found = policy.finish(prepared, space, history, ledger, rng)
+        return None if found is None else _said_by(policy, found)
 
     def decide(
         self, space: Space, history: History, ledger: Ledger, trial: TrackedTrial, rng: np.random.Generator
@@ -85,6 +103,10 @@ class Auto:
         """As decided by the policy that proposes."""
         policy = self.chosen(history, ledger)
         return policy.decide(space, history, ledger, trial, rng) if isinstance(policy, BAPI) else Decision.CONTINUE
+
+
+def _said_by(policy: Thaw | BAPI | CArBO | EI, proposal: Proposal) -> Proposal:
+    return replace(proposal, reason=f"{policy.name}: {proposal.reason}")
 
 
 @cache

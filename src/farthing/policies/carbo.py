@@ -24,7 +24,6 @@ from farthing.policies.initial_design import cost_effective_design, design_share
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
-from farthing.surrogates.cost.hinted import HintedCost
 from farthing.trial import Proposal
 
 WarmUp: TypeAlias = Literal["sobol", "uniform"]
@@ -59,31 +58,25 @@ class CArBO(CostWeighted):
         settle_option(self, "floor", number, least=0.0, most=min(self.alpha, 1.0))  # it cools
         settle_option(self, "warm_up", one_of, accepted=get_args(WarmUp))
 
-    def propose(
+    def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         hint = self.hint(space, history)
-        if self._is_warm(history, hint) and self._is_designing(history, ledger, hint):
+        speaks = hint is not None or history.cost_knowledge.speaks_at_once
+        is_warm = speaks or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
+        if is_warm and self._is_designing(history, ledger, hint is not None):
             proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
             if proposals:
                 return proposals
-        if self.warm_up == "uniform" and self._is_warming_up(history, hint):
+        # Where the cost is known at once, only values may be missing.
+        if self.warm_up == "uniform" and not (is_warm and len(history.complete) >= FEWEST_VALUES):
             return uniform_design(FreshSpace(space, history), history, n, rng)
-        return super().propose(space, history, ledger, n, rng)
+        return super().designed(space, history, ledger, n, rng)
 
-    def _is_warm(self, history: History, hint: HintedCost | None) -> bool:
-        """Whether the cost model may speak, or a hint does."""
-        speaks = hint is not None or history.cost_knowledge.speaks_at_once
-        return speaks or len(history.trials) >= self.first_points(hint)
-
-    def _is_warming_up(self, history: History, hint: HintedCost | None) -> bool:
-        """Whether there is nothing to choose by yet; where the cost is known at once, only values are missing."""
-        return not self._is_warm(history, hint) or len(history.complete) < FEWEST_VALUES
-
-    def _is_designing(self, history: History, ledger: Ledger, hint: HintedCost | None) -> bool:
+    def _is_designing(self, history: History, ledger: Ledger, hinted: bool) -> bool:
         """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self._share(hint is not None)
+        return ledger.fraction + design_share(known, ledger) < self._share(hinted)
 
     def _share(self, hinted: bool) -> float:
         """tau_init / tau."""

@@ -9,23 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from farthing.budget import Ledger
 from farthing.checks import whole_number
 from farthing.history import History
-from farthing.policies.cost_models import linear_cost_model
-from farthing.policies.fits import FittedModels, rows_known
+from farthing.policies.cost_models import CostModelFit, linear_cost_model
+from farthing.policies.fits import FittedModels
 from farthing.policies.initial_design import design_size
-from farthing.policies.model_based import RankingWithReason, propose_by_rank
-from farthing.policies.model_options import ModelOptions
+from farthing.policies.model_based import ModelBased, RankingWithReason
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
-from farthing.trial import Proposal
 
 
 @dataclass(frozen=True, repr=False)
-class EI(ModelOptions):
+class EI(ModelBased):
     """Expected improvement. `initial` points of a Sobol design come first; by default p + 2, from 4 to 16."""
 
     name: ClassVar[str] = "ei"
@@ -35,14 +30,12 @@ class EI(ModelOptions):
         super().__post_init__()
         settle_option(self, "initial", whole_number, least=1, or_none=True)
 
-    def propose(
-        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
-    ) -> list[Proposal]:
-        design = design_size(self.initial, space)
-        return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, linear_cost_model)
+    @property
+    def cost_model_fit(self) -> CostModelFit:
+        return linear_cost_model
 
-    def rows(self, history: History) -> int:
-        return rows_known(history)
+    def design_size(self, space: Space, history: History) -> int:
+        return design_size(self.initial, space)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
         return RankingWithReason(models.by_improvement(), "largest expected improvement")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
-from farthing.acquisitions.feasible import IfSuccessful
+from farthing.acquisitions.feasible import IfSuccessful, SuccessModel
 from farthing.acquisitions.improvement import Acquisition, MeanLogEI
 from farthing.acquisitions.maximize import Ranking, maximize
 from farthing.budget import Ledger
@@ -35,6 +35,7 @@ from farthing.surrogates.cost.shifted import shifted
 from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
+from farthing.surrogates.listed import ListedFantasies
 from farthing.surrogates.many import found_from_some
 from farthing.surrogates.outputs import Scale, Warp
 from farthing.trial import Status
@@ -125,12 +126,13 @@ class FittedModels:
     fresh: FreshSpace
     ledger: Ledger
     scale: Warp | Scale  # from values to those that are modelled
-    fantasies: Fantasies  # of the value
+    value: gp.GP  # their process, without fantasies
+    fantasies: Fantasies | ListedFantasies  # of it
     anchors: Array  # (k, p) the best points evaluated
     pool: Array | None  # (m, p) all points, where they can be listed
     log_cost: CostModel | None  # None until a cost is known
     log_price: CostModel | None  # the cost, and what it takes until a new run can begin
-    success: Feasibility | None  # None until a trial fails
+    success: SuccessModel | None  # None until a trial fails
     design_share: float  # of the budget, used by the initial design
     cost_knowledge: CostKnowledge  # of the study, before anything was evaluated
     fits: dict[str, Any]  # for the proposal's event
@@ -153,7 +155,7 @@ class FittedModels:
         success = success_model(space, history)
         success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}
         return cls(
-            options, space, fresh, ledger, scale_of(y, options.values),
+            options, space, fresh, ledger, scale_of(y, options.values), value,
             Fantasies.of(value, target, pending, rng),
             U[np.argsort(y, kind="stable")[:ANCHORS]],
             fresh.listed(),
@@ -167,13 +169,13 @@ class FittedModels:
             rng,
         )  # fmt: skip
 
-    @property
+    @cached_property
     def log_remaining(self) -> float:
         """log of what is left of the budget's unit for one more evaluation."""
         left = self.ledger.available
         return float(np.log(left)) if left > 0.0 else -np.inf
 
-    @property
+    @cached_property
     def is_limited(self) -> bool:
         """Whether the end of the budget is near enough to limit what may be proposed."""
         known = self.options.plans_end and self.log_cost is not None
@@ -226,6 +228,7 @@ class FittedModels:
         """As if x (1, f) were running too, after a search that ranked the points `searched` (m, p)."""
         ledger = self.ledger.promised(cost or 0.0, 1)
         found = searched[:LATER_POOL] if self.found is None else self.found
+        assert isinstance(self.fantasies, Fantasies)  # of a short list one proposal is made
         return replace(self, fantasies=self.fantasies.extended(x, self.rng), ledger=ledger, found=found)
 
     def cost_at(self, x: Array) -> float | None:

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from farthing.acquisitions.cost import PerCost
-from farthing.acquisitions.maximize import Ranking
 from farthing.budget import Ledger
 from farthing.checks import one_of, switch, whole_number
 from farthing.history import History, Way
-from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
 from farthing.policies.initial_design import HINTED_WARM_UP, WARM_UP, cost_effective_design, sobol_design
 from farthing.policies.model_options import ModelOptions
+from farthing.policies.prepared import AHEAD, Ahead, Prepared, listed
 from farthing.policies.prospects import prospects_after
-from farthing.policies.protocol import settle_option
+from farthing.policies.protocol import propose_prepared, settle_option
+from farthing.policies.ranking import RankingWithReason as RankingWithReason
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
@@ -35,17 +34,67 @@ from farthing.trial import Config, Proposal
 USEFUL = 0.01  # share of the best EI below which a candidate is not worth the rest of a budget
 
 
-class RankingWithReason(NamedTuple):
-    """Candidates, best first, and why they are, in words for the user."""
+class ModelBased(ModelOptions):
+    """What model-based policies share: a design, then the best candidate of `rank`. Asks can be prepared."""
 
-    ranking: Ranking
-    reason: str
-    searched: Array | None = None  # (m, p) by improvement, where the ranking is by something else
-    fits: Mapping[str, Any] = MappingProxyType({})  # what the policy wants to find at its next ask
+    @property
+    def cost_model_fit(self) -> CostModelFit:
+        raise NotImplementedError
+
+    def design_size(self, space: Space, history: History) -> int:
+        """How many points come before the first modelled one."""
+        raise NotImplementedError
+
+    def rank(self, models: FittedModels) -> RankingWithReason:
+        raise NotImplementedError
+
+    def rows(self, history: History) -> int:
+        return rows_known(history)
+
+    def designed(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        """What comes before the Sobol design, if anything does."""
+        return []
+
+    def propose(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        if history.prepared is not None:
+            return propose_prepared(self, space, history, ledger, rng)
+        designed = self.designed(space, history, ledger, n, rng)
+        if designed:
+            return designed
+        design = self.design_size(space, history)
+        return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, self.cost_model_fit)
+
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Prepared | None:
+        """All that is expensive about the next ask, while its trials are running; None if there is nothing, or if asks
+        have to say what more is worth, which a short list cannot."""
+        if history.worth is not None:
+            return None
+        design, fresh = self.design_size(space, history), FreshSpace(space, history)
+        left = min(max(design - len(history.trials), 1), AHEAD)
+        early = self.designed(space, history, ledger, AHEAD, rng) or _before_models(
+            fresh, space, history, design, left, rng, self.cost_model_fit
+        )
+        if early is not None:
+            return Ahead(early)
+        models = FittedModels.of(self, space, fresh, history, ledger, design, rng, self.cost_model_fit)
+        return listed(self._rank_to_the_end, models, history)
+
+    def finish(
+        self, prepared: Prepared, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    ) -> Proposal | None:
+        """The proposal of a prepared ask, now that more is known; None if nothing of it is left."""
+        return prepared.finished(self._rank_to_the_end, space, history, ledger, rng)
+
+    def _rank_to_the_end(self, models: FittedModels) -> RankingWithReason:
+        return _by_improvement_if_last(models, self.rank(models))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class CostWeighted(ModelOptions):
+class CostWeighted(ModelBased):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
     known or hinted at from the start, then the best candidate of `rank`. By default 5 points, 3 where there are hints.
 
@@ -75,28 +124,19 @@ class CostWeighted(ModelOptions):
         """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
         return hint_at_cost(space, history.cost_knowledge) if self.hints else None
 
-    def first_points(self, hint: HintedCost | None) -> int:
-        """How many points come before the first modelled one."""
+    def design_size(self, space: Space, history: History) -> int:
         if self.initial is not None:
             return self.initial
-        return WARM_UP if hint is None else HINTED_WARM_UP
+        return WARM_UP if self.hint(space, history) is None else HINTED_WARM_UP
 
-    def rank(self, models: FittedModels) -> RankingWithReason:
-        raise NotImplementedError
-
-    def rows(self, history: History) -> int:
-        return rows_known(history)
-
-    def propose(
+    def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
         hint = self.hint(space, history)
-        initial = self.first_points(hint)
-        if len(history.trials) < initial and (hint is not None or history.cost_knowledge.speaks_at_once):
-            designed = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
-            if designed:
-                return designed
-        return propose_by_rank(self.rank, self, initial, space, history, ledger, n, rng, self.cost_model_fit)
+        known = hint is not None or history.cost_knowledge.speaks_at_once
+        if known and len(history.trials) < self.design_size(space, history):
+            return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
+        return []
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
@@ -120,10 +160,9 @@ def propose_by_rank(
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
     fresh = FreshSpace(space, history)
-    if history.way is Way.NONE:
-        return _unmodelled(fresh, history, design, n, rng)
-    if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
-        return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
+    early = _before_models(fresh, space, history, design, n, rng, cost_model)
+    if early is not None:
+        return early
     models = FittedModels.of(options, space, fresh, history, ledger, design, rng, cost_model)
     prospects = {} if history.worth is None else prospects_after(models)
     proposals: list[Proposal] = []
@@ -141,6 +180,18 @@ def propose_by_rank(
     return proposals
 
 
+def _before_models(
+    fresh: FreshSpace, space: Space, history: History, design: int, n: int, rng: np.random.Generator,
+    cost_model: CostModelFit,
+) -> list[Proposal] | None:  # fmt: skip
+    """What is proposed without a model of values; None where there is one."""
+    if history.way is Way.NONE:
+        return _unmodelled(fresh, history, design, n, rng)
+    if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
+        return sobol_design(space, fresh, history, success_model(space, history), n, rng, cost_model)
+    return None
+
+
 def _unmodelled(fresh: FreshSpace, history: History, design: int, n: int, rng: np.random.Generator) -> list[Proposal]:
     """What is left of the initial design, then random points."""
 
@@ -155,13 +206,13 @@ def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> 
     affordable, since saving cost no longer buys anything."""
     if models.log_price is None or not models.is_limited or not len(ranked.ranking.U):
         return ranked
-    price = float(np.exp(models.log_price.mean_at(models.space.features(ranked.ranking.U[:1]))[0]))
+    price = float(np.exp(models.log_price.mean_at(models.fresh.features(ranked.ranking.U[:1]))[0]))
     rest = float(np.exp(models.log_remaining)) - price
     found = models.by_improvement()
     useful = found.U[found.utility >= found.utility[:1] + np.log(USEFUL)]
     if not len(useful):
         return ranked
-    cheapest = float(np.exp(models.log_price.mean_at(models.space.features(useful)).min()))
+    cheapest = float(np.exp(models.log_price.mean_at(models.fresh.features(useful)).min()))
     if rest >= cheapest:
         return ranked
     reason = "largest expected improvement that the rest of the budget can pay for"

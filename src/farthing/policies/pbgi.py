@@ -16,10 +16,13 @@ from typing import ClassVar
 import numpy as np
 
 from farthing.acquisitions.gittins import LessExpectedCost, MinusIndex
+from farthing.budget import Ledger
 from farthing.checks import number
+from farthing.history import History
 from farthing.policies.fits import FittedModels
 from farthing.policies.model_based import CostWeighted, RankingWithReason
 from farthing.policies.protocol import settle_option
+from farthing.space import Space
 
 FIRST_PRICE = 0.1
 LEAST_PRICE = 1e-9  # where the index is several standard deviations below the mean, and differs little for less
@@ -36,11 +39,14 @@ class PBGI(CostWeighted):
         super().__post_init__()
         settle_option(self, "price", number, above=0.0, or_none=True)
 
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> None:
+        """Asks are made in turn: what costs are usual, which sets the price, a short list does not know."""
+
     def rank(self, models: FittedModels) -> RankingWithReason:
         if models.log_price is None:
             return RankingWithReason(models.by_improvement(), "largest expected improvement, no cost known yet")
         price = self.price or models.earlier_fits.get(self.name, {}).get("price", FIRST_PRICE)
-        usual = float(np.mean(models.log_price.mean_at(models.fantasies.process.X)))
+        usual = float(np.mean(models.log_price.mean_at(models.value.X)))
         worth = models.if_possible(LessExpectedCost(models.log_price, float(np.log(price)) - usual))
         ranking = models.by(MinusIndex(models.fantasies, worth))
         is_worth_it = len(ranking.U) > 0 and -ranking.utility[0] < models.fantasies.targets.mean()

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from farthing.acquisitions.cost import PerCost
+from farthing.acquisitions.improvement import Outcomes
 from farthing.numerics.arrays import Array
 from farthing.policies.fits import FittedModels
 from farthing.policies.worth import HITS, NAME, WINDOW
 from farthing.record.state import Prospect
-from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.outputs import Scale, Warp
 
 LOOKED_AT = 32  # best candidates by modelled improvement per cost, of which the best in the user's units counts
@@ -59,7 +59,7 @@ def _expected(mean: Array, variance: Array) -> Array:
         return np.maximum(np.exp(mean + 0.5 * variance), 1.0 / LARGEST)
 
 
-def expected_gain(fantasies: Fantasies, scale: Warp | Scale, X: Array) -> Array:
+def expected_gain(fantasies: Outcomes, scale: Warp | Scale, X: Array) -> Array:
     """The expected improvement (m,) at X (m, f) in the units of the objective, averaged over fantasies.
 
     The integral of max(W^-1(t) - W^-1(z), 0) over the density of z, by Gauss and Legendre.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -46,8 +46,22 @@ class Policy(Protocol):
         A policy that can think in several ways (`history.ways`) reads `history.way`, and has rows(history), the number
         of observations its largest model is fitted to: from it follows how long an ask takes. Any other policy may
         take as long as it likes.
+
+        A policy whose asks can be prepared while evaluations run is one that `Prepares` too. A history whose `prepared`
+        is set asks for both in one (`propose_prepared`).
         """
         ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A policy whose asks can be prepared while evaluations run: see `prepared.py`. What `prepare` returns has
+    surprised(history), whether it is better to think again; it is None if there is nothing to prepare."""
+
+    def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Any: ...
+    def finish(
+        self, prepared: Any, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+    ) -> Proposal | None: ...
 
 
 class Published:
@@ -80,6 +94,22 @@ def rows_of(policy: Policy, history: History) -> int | None:
     """The number of observations its largest model is fitted to, None for a policy that knows one way of thinking."""
     method = getattr(policy, "rows", None)
     return None if method is None else int(method(history))
+
+
+def generator_of(history: History, *, preparing: bool = False) -> np.random.Generator:
+    """The generator of the next ask, or of preparing it."""
+    return np.random.default_rng([history.seed, history.asks, *([1] if preparing else [])])
+
+
+def propose_prepared(
+    policy: Prepares, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
+) -> list[Proposal]:
+    """An ask that was prepared from an earlier state, from its beginning."""
+    seen = history.prepared
+    assert seen is not None
+    prepared = policy.prepare(space, seen.history, seen.ledger, generator_of(seen.history, preparing=True))
+    found = None if prepared is None else policy.finish(prepared, space, history, ledger, rng)
+    return [] if found is None else [found]
 
 
 def decide(

@@ -105,6 +105,18 @@ class Thinking:
                 self._learn(way, rows, time.perf_counter() - began)
                 return found, way
 
+    def ahead(self, seconds: float, rows: int, think: Callable[[Way], T]) -> tuple[T, Way]:
+        """As `within`, for what is prepared in the background: nobody waits for it, so the way FEW may take longer than
+        `seconds`, and an attempt that does is not given up."""
+        predicted = {way: self.predicted(way, rows) for way in (Way.FULL, Way.KEPT)}
+        way = way_within(seconds, predicted)
+        way = Way.FEW if way is Way.NONE else way
+        self._forget(list(Way)[: list(Way).index(way)])
+        began = time.perf_counter()
+        found = think(way)
+        self._learn(way, rows, time.perf_counter() - began)
+        return found, way
+
     def predicted(self, way: Way, rows: int) -> float:
         """Seconds that a way will take."""
         return self.paces.get(way, 1.0) * seconds_of(way, rows, reference_seconds())

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from farthing.budget import Charges, Ledger
-from farthing.history import Way
+from farthing.history import Seen, Way
 from farthing.history.history import TrackedTrial
 from farthing.record import stored_checks as stored
 from farthing.record.state import CAN_GO_ON, Encoding, Event, Ran, State, check_stretch
@@ -30,10 +30,18 @@ ASKED_BY = {
 }  # who has a trial, and whether it is pending; in older files runs have all
 
 
+class PreparedFrom(NamedTuple):
+    """What an ask had seen when it was prepared: the first so many events, and the ledger of that moment."""
+
+    events: int
+    ledger: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class Asked(Event):
     """A proposal was handed out: in which ask, what the ledger said, what the optimiser spent on it, the seconds it was
-    given to think (None: as many as it takes) and the way it took.
+    given to think (None: as many as it takes) and the way it took. `prepared` says what it had seen when it was
+    prepared in the background, None for an ask that was made in turn.
 
     A new trial is running then, or a paused or interrupted one again; it is `pending` if a loop of the user's has it,
     and not a run. `objective` is the code that a run evaluates, in the first event after it changed.
@@ -49,6 +57,7 @@ class Asked(Event):
     way: Way = Way.FULL
     pending: bool = False
     objective: str | None = None
+    prepared: PreparedFrom | None = None
 
     @property
     def about(self) -> int:
@@ -71,6 +80,7 @@ class Asked(Event):
             "way": self.way.value,
             "by": "ask" if self.pending else "run",
             **({} if self.objective is None else {"objective": self.objective}),
+            **({} if self.prepared is None else {"prepared": self.prepared._asdict()}),
         }
 
     @classmethod
@@ -82,7 +92,8 @@ class Asked(Event):
         way = Way(body.get("way", Way.FULL))  # older files know no other
         pending = ASKED_BY[body.get("by", "run")]
         charges, seconds, objective = body["charges"], body.get("seconds"), body.get("objective")
-        return cls(body["ask"], proposal, body["ledger"], charges, seconds, way, pending, objective)
+        prepared = PreparedFrom(**body["prepared"]) if "prepared" in body else None
+        return cls(body["ask"], proposal, body["ledger"], charges, seconds, way, pending, objective, prepared)
 
     def check(self, state: State) -> None:
         proposal = self.proposal
@@ -96,6 +107,9 @@ class Asked(Event):
         stored.charges(self.charges)
         if self.objective is not None:
             stored.text("objective", self.objective)
+        if self.prepared is not None:
+            stored.whole("prepared", self.prepared.events, least=1)
+            stored.ledger(self.prepared.ledger)
         check_stretch(proposal, state)
 
     def applied(self, state: State) -> State:
@@ -125,14 +139,20 @@ class Asked(Event):
         cost = (proposal.predicted_cost or 0.0) - (before.predicted_cost or 0.0 if known else 0.0)
         return state.grown(grown, self.charges, cost, 0 if known else 1)
 
-    def seen(self, before: State, earlier: Iterable[Asked]) -> State:
+    def seen(self, before: State, earlier: Iterable[Asked], prepared_from: State | None = None) -> State:
         """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals; and the
-        way in which it thought about it."""
+        way in which it thought about it, and from what it was prepared."""
         ledger = Ledger(before.ledger.budget, **self.ledger)
         for other in earlier:
             if other.ask == self.ask:
                 ledger = ledger.promised(other.proposal.predicted_cost or 0.0, 1)
-        return replace(before, history=replace(before.history, asks=self.ask, way=self.way), budgeted=ledger)
+        history = replace(before.history, asks=self.ask, way=self.way, prepared=self._seen_from(prepared_from))
+        return replace(before, history=history, budgeted=ledger)
+
+    def _seen_from(self, state: State | None) -> Seen | None:
+        if self.prepared is None or state is None:
+            return None
+        return Seen(replace(state.history, way=self.way), Ledger(state.ledger.budget, **self.prepared.ledger))
 
 
 @dataclass(frozen=True)

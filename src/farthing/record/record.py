@@ -243,13 +243,17 @@ class Record:
 
         Of several trials proposed at once, the earlier ones are running for the later ones.
         """
-        state, asked = self._first, list[Asked]()
+        states, asked = [self._first], list[Asked]()
         for event in self.past():
             if isinstance(event, Asked):
                 if event.proposal.trial == trial:
-                    return event.seen(state, asked)
+                    known = event.prepared
+                    return event.seen(
+                        states[-1], asked, None if known is None else states[min(known.events, len(states) - 1)]
+                    )
                 asked.append(event)
-            state = event.applied(state)
+            states.append(event.applied(states[-1]))
+        state = states[-1]
         count = len(state.history.trials)
         raise InvalidArgument(f"trial: expected the number of a trial that was asked for, below {count}, got {trial!r}")
 

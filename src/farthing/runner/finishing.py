@@ -7,7 +7,7 @@ the limits of the study do not end it, only those given for finishing alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -16,6 +16,7 @@ from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import settle
 from farthing.errors import BudgetSpent, InvalidArgument, InvalidBudget, StudyEnded
 from farthing.history import History, TrackedTrial
+from farthing.policies.preparation import Preparation
 from farthing.record.events import Asked
 from farthing.session import Session
 from farthing.trial import Decision, Proposal, Status
@@ -82,9 +83,13 @@ class FinishingSession(Session):
         with self._study.alone():
             yield
 
+    def snapshot(self) -> None:
+        """There is no ask to prepare."""
+
     def propose(
-        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False
-    ) -> list[Proposal]:
+        self, n: int, overhead: Callable[[], Charges], seconds: float = math.inf, *, pending: bool = False,
+        prepared: Iterable[Preparation] = (),
+    ) -> list[Proposal]:  # fmt: skip
         """The trial, from where it can go on to its end."""
         self._require_open()
         trial = self._trial

@@ -39,6 +39,7 @@ from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_outlook, say_why_ended
 from farthing.runner.standard_descriptors import fill_standard_descriptors
+from farthing.runner.thinker import Thinker, thinking_beside
 from farthing.session import Session
 from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
 
@@ -69,10 +70,11 @@ def run(
                 with (
                     options.executor(session, objective, interrupts, clock) as executor,
                     PausedLearners(session, executor, clock, options.paused_limit, options.paused_bytes()) as paused,
+                    thinking_beside(session, executor, options.workers) as thinker,
                 ):
                     _Loop(
                         session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks,
-                        FirstFailures(options.max_failures),
+                        FirstFailures(options.max_failures), thinker,
                     ).run()  # fmt: skip
             except (KeyboardInterrupt, Terminated):
                 interrupts.interrupted += 1  # an objective may raise it too
@@ -106,6 +108,7 @@ class _Loop:
     options: RunOptions
     callbacks: Sequence[Callable[[Trial], Any]]
     failures: FirstFailures
+    thinker: Thinker | None = None  # None where asks are made in turn
     active: dict[int, Active] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
     refused: History | None = None  # for which there was no proposal
@@ -153,12 +156,19 @@ class _Loop:
                 return
             known = self.session.results.count()
             try:
-                (proposal,) = self.session.propose(1, self.clock.overhead, self._seconds_to_think())
+                (proposal,) = self._proposed()
             except StudyEnded:
                 self.refused = self.session.history
                 return
-            self.progress.trial_began(proposal)
             self._start(proposal, proposal.trial >= known)
+            if self.thinker is not None:
+                self.thinker.think()
+            self.progress.trial_began(proposal)
+
+    def _proposed(self) -> list[Proposal]:
+        seconds = self._seconds_to_think()
+        prepared = () if self.thinker is None else self.thinker.prepared(seconds)
+        return self.session.propose(1, self.clock.overhead, seconds, prepared=prepared)
 
     def _has_room(self) -> bool:
         """Only while nothing is running can we afford to wait for a worker."""
@@ -323,6 +333,8 @@ class _Loop:
             self.executor.kill(number)
         else:
             self.paused.close([number])
+        if self.thinker is not None:
+            self.thinker.hear(active.before + seconds)
         spent, cost = self.charging.spent(number, shown, seconds, outcome.cost)
         self.session.end(number, replace(outcome, cost=cost), spent, self.clock.overhead())
         if outcome.status in (Status.COMPLETE, Status.FAILED):

@@ -28,8 +28,10 @@ END_POLL_SECONDS = 0.5  # between checks whether a process has ended, where the 
 class ProcessPool:
     """Worker processes. Each evaluation has one until it ends; if it ends well, the next evaluation reuses the process.
 
-    A spare is kept ready where one is needed for every evaluation: because none is used again, because learners that
-    are paused keep theirs, or, where processes are not forked, once one had to be replaced.
+    A spare is kept ready, so that an evaluation after one that was killed need not wait. A fork costs next to nothing,
+    and is made once the first evaluation has ended, or is told to end: then it has all that was imported. A new process
+    is a spare only where one is needed for every evaluation, because none is used again or because learners that are
+    paused keep theirs, and once one had to be replaced.
     """
 
     can_kill = True
@@ -37,11 +39,12 @@ class ProcessPool:
     def __init__(self, setup: WorkerSetup, space: Space, workers: int, interrupts: Interrupts, reuse: bool) -> None:
         self._setup, self._space, self._workers = setup, space, workers
         self._interrupts, self._reuse = interrupts, reuse
-        self._spares = 0 if reuse else 1
+        self._spares = 1 if setup.forks or not reuse else 0
         self._idle: list[WorkerProcess] = []
         self._assigned: dict[int, WorkerProcess] = {}  # to trials, paused ones included
         self._failed = FailedStarts()
         self._forks = setup.forks  # as far as is known: the objective may need something that does not survive a fork
+        self._has_imported = False  # an evaluation has ended, and the nursery knows what it needs
         self._supervisor: SupervisorProcess | None = None
         self._fastest_start = math.inf
 
@@ -136,6 +139,7 @@ class ProcessPool:
     def _note_birth(self, why_not_forked: str) -> None:
         if why_not_forked and self._forks:
             logger.debug("workers are new processes, not forks: %s", why_not_forked)
+            self._spares = 0 if self._reuse else 1
         self._forks = not why_not_forked
 
     def _keep_spares(self, spares: int) -> None:
@@ -157,7 +161,7 @@ class ProcessPool:
         stored = self._space.store_config(config)
         left, speed = assignment.left(), assignment.speed
         process.send(Begin(assignment.trial, stored, assignment.step, assignment.folder, left, speed))
-        if not self._forks:  # a new process needs the time that the evaluation takes
+        if not self._forks or self._has_imported:  # a new process needs the time that the evaluation takes
             self._keep_spares(self._spares)
 
     def step(self, trial: int) -> None:
@@ -178,6 +182,7 @@ class ProcessPool:
             if answer.kind is AnswerKind.YIELDED:
                 self._keep_spares(1)  # if it is paused it keeps its process, and another evaluation needs one
             elif self._forks:  # which has all that this evaluation has imported
+                self._has_imported = True
                 self._keep_spares(self._spares)
         return happened
 
@@ -248,6 +253,8 @@ class ProcessPool:
 
     def tell_to_end(self, trial: int) -> None:
         self._assigned[trial].terminate()
+        if self._forks:
+            self._keep_spares(1)
 
     def kill(self, trial: int) -> None:
         if trial in self._assigned:

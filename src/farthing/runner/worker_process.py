@@ -32,6 +32,7 @@ from farthing.runner.messages import (
     cached,
 )  # fmt: skip
 from farthing.runner.process_tree import is_running, kill_tree, open_pidfd, signal_name
+from farthing.runner.processors import processor_count
 from farthing.runner.supervisor_process import LostStart, SupervisorProcess, socket_pair
 from farthing.runner.surroundings import Surroundings
 from farthing.space import Choice, Ordered, Space
@@ -76,7 +77,7 @@ class WorkerSetup:
         if not sys.executable:
             raise CannotIsolate("Python does not know the path of its own program (sys.executable)")
         options = {name: param.items for name, param in space.params.items() if isinstance(param, Choice | Ordered)}
-        environment = with_thread_limits(os.environ, max(_processor_count() // workers, 1))
+        environment = with_thread_limits(os.environ, max(processor_count() // workers, 1))
         file = _pickled(Payload(objective, options, Surroundings.here(environment)))
         path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
         return cls(file, path, environment, forks and CAN_FORK)
@@ -132,11 +133,6 @@ def _spawned_main_by_value() -> Iterator[None]:
         yield
     finally:
         cloudpickle.unregister_pickle_by_value(module)
-
-
-def _processor_count() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class WorkerProcess:
