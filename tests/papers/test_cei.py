@@ -224,14 +224,18 @@ class TestSection32CostModels:
         space = ft.Space(
             rounds=ft.Integer(1, 256, log=True), depth=ft.Integer(1, 16), rate=ft.Real(0.01, 1.0, log=True)
         )
-        study = ft.Study(space, "20 evaluations", policy=CEI.paper(), seed=0)
-        errors = []
-        while study.ended is None:
-            proposal = study.ask()
-            config = proposal.config
-            true = 0.02 * config["rounds"] * config["depth"] ** 0.7
-            if proposal.predicted_cost is not None:
-                errors.append(abs(np.log(proposal.predicted_cost / true)))
-            study.tell(proposal, value=abs(np.log(config["rate"]) + 2) + 1 / config["rounds"], cost=true)
-        assert len(errors) >= 12
-        assert np.median(errors[5:]) < 0.1
+
+        def errors(seed):
+            """Of predicted log costs, once five were seen after the design."""
+            study, found = ft.Study(space, "20 evaluations", policy=CEI.paper(), seed=seed), []
+            while study.ended is None:
+                proposal = study.ask()
+                config = proposal.config
+                true = 0.02 * config["rounds"] * config["depth"] ** 0.7
+                if proposal.predicted_cost is not None:
+                    found.append(abs(np.log(proposal.predicted_cost / true)))
+                study.tell(proposal, value=abs(np.log(config["rate"]) + 2) + 1 / config["rounds"], cost=true)
+            assert len(found) >= 12
+            return found[5:]
+
+        assert np.median(np.concatenate([errors(seed) for seed in range(5)])) < 0.1

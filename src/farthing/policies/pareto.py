@@ -38,7 +38,7 @@ from farthing.policies.ei import EI
 from farthing.policies.ei_alpha import EICool, EIpu
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, value_model
 from farthing.policies.initial_design import design_size
-from farthing.policies.model_based import CostWeighted
+from farthing.policies.model_based import CostWeighted, ModelBased
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.protocol import Policy
 from farthing.record.events import Asked
@@ -192,7 +192,7 @@ def _models(
     if known < FEWEST_VALUES:
         raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, got {known}")
     options = policy if isinstance(policy, ModelOptions) else COMPARED["EI"]
-    design = design_size(getattr(policy, "initial", None), space)
+    design = policy.design_size(space, history) if isinstance(policy, ModelBased) else design_size(None, space)
     if cost_model is None:
         cost_model = policy.cost_model_fit if isinstance(policy, CostWeighted) else chosen_cost_model
     models = FittedModels.of(options, space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
