@@ -26,6 +26,11 @@ class Method:
         return self.library == "farthing"
 
     @property
+    def place(self) -> int:
+        """In tables: Farthing last."""
+        return EVERY.index(self)
+
+    @property
     def module(self) -> str:
         return f"auto.peers.{self.library}_peer"
 
@@ -51,7 +56,7 @@ PEERS = (
     Method("tpe", "Optuna TPE", "optuna", "tpe"),
     Method("flaml", "FLAML", "flaml", "flaml", knows_cheap=True),
     Method("flaml-uninformed", "FLAML without its low-cost start", "flaml", "flaml"),
-    Method("tpe-multivariate", "Optuna TPE, multivariate", "optuna", "tpe-multivariate"),
+    Method("tpe-univariate", "Optuna TPE, univariate", "optuna", "tpe-univariate"),
     Method("smac", "SMAC3", "smac", "smac"),
     Method("gpsampler", "Optuna GPSampler", "optuna", "gpsampler"),
     Method("hebo", "HEBO", "hebo", "hebo"),
@@ -60,9 +65,13 @@ UNINFORMED = Method("farthing-uninformed", "Farthing without `cheap=`", "farthin
 INFORMED = Method("farthing", "Farthing", "farthing", "auto", knows_cheap=True)
 
 
-def own() -> tuple[Method, ...]:
-    return (INFORMED, UNINFORMED) if has_cheap() else (UNINFORMED,)
+EVERY = (*PEERS, UNINFORMED, INFORMED)
 
 
 def methods() -> tuple[Method, ...]:
-    return (*PEERS, *own())
+    """Those that can be run."""
+    return EVERY if has_cheap() else (*PEERS, UNINFORMED)
+
+
+def named(name: str) -> Method:
+    return next(method for method in EVERY if method.name == name)

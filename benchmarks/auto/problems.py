@@ -18,7 +18,7 @@ from benchmarks.auto.tables import GRIDS, NAS
 from benchmarks.common.environments import digest, ensure, requirements, run_module
 from benchmarks.common.fingerprints import code_hash, module_file
 from benchmarks.common.kept_runs import CACHE
-from benchmarks.common.tables import TABLES, Table, table_of, tables_folder
+from benchmarks.common.tables import CHOOSING, TABLES, Table, table_of, tables_folder
 from benchmarks.curves.runs import LCBENCH_TASKS, lcbench
 
 MEANS = 40  # the budget of (a) and (b), in mean costs
@@ -45,15 +45,6 @@ CHEAP: Mapping[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The mean cost of a configuration, the median value and the lowest value, as far as they are known."""
-
-    cost: float
-    median: float
-    lowest: float
-
-
-@dataclass(frozen=True)
 class Problem:
     """`data` is the folder DATA, where there is one."""
 
@@ -63,6 +54,16 @@ class Problem:
     @property
     def group(self) -> str:
         return next(group for group, names in GROUPS.items() if self.name in names)
+
+    @property
+    def place(self) -> int:
+        """Among all problems."""
+        return [name for names in GROUPS.values() for name in names].index(self.name)
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether no default was chosen on it."""
+        return self.name not in CHOOSING
 
     @property
     def is_live(self) -> bool:
@@ -80,15 +81,27 @@ class Problem:
 
     @property
     def budget(self) -> float:
-        return LIVE_SECONDS if self.is_live else MEANS * self.facts.cost
+        return LIVE_SECONDS if self.is_live else MEANS * self.mean_cost
 
     @property
-    def facts(self) -> Facts:
-        if self.name in LCBENCH:
-            known = self._of_lcbench.facts
-            return Facts(known.cost, known.median, known.lowest)
-        table = self.table
-        return Facts(table.mean_cost, table.median, table.optimum)
+    def mean_cost(self) -> float:
+        return float(self._of_lcbench.facts.cost) if self.name in LCBENCH else self.table.mean_cost
+
+    @property
+    def median(self) -> float:
+        """The value of a configuration in the middle; live: the error of guessing the most frequent class."""
+        if self.is_live:
+            from benchmarks.auto.peers.models import guess_error
+
+            return guess_error(self.name.partition("/")[2])
+        return float(self._of_lcbench.facts.median) if self.name in LCBENCH else self.table.median
+
+    @property
+    def lowest(self) -> float | None:
+        """The lowest value: of the table, of a large sample of LCBench, and unknown live."""
+        if self.is_live:
+            return None
+        return float(self._of_lcbench.facts.lowest) if self.name in LCBENCH else self.table.optimum
 
     @property
     def table(self) -> Table:
@@ -119,7 +132,8 @@ def surrogate_folder(data: Path) -> Path:
 def more_tables(data: Path | None) -> Path:
     """Where the tables of (b) are; made the first time, in the environment that has the package."""
     sources = [data / f"{name}.npz" for name in GRIDS] if data else []
-    folder = CACHE / f"auto-tables-{digest(requirements('blackbox'), module_file('auto.tables'), *sources)}"
+    code = code_hash([module_file("auto.tables")])
+    folder = CACHE / f"auto-tables-{code}-{digest(requirements('blackbox'), *sources)}"
     if not folder.exists():
         partial = folder.with_suffix(f".partial{os.getpid()}")
         partial.mkdir(parents=True, exist_ok=True)

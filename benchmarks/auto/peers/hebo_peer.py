@@ -46,7 +46,7 @@ def search(record: Any, task: Task) -> None:
     while True:
         with redirect_stdout(sys.stderr):  # it prints, and answers are read from there
             suggestion = optimiser.suggest(n_suggestions=1)
-        value, _ = record.evaluate({name: plain(suggestion.iloc[0][name]) for name in names})
+        value, _ = record.evaluate({name: plain(suggestion[name].iloc[0]) for name in names})
         optimiser.observe(suggestion, np.array([[value]]))
 
 

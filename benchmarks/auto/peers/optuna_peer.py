@@ -2,7 +2,8 @@
 
     python -m benchmarks.auto.peers.optuna_peer FOLDER,FOLDER [PYTHON LCBENCH] < tasks.jsonl
 
-All at their defaults, in-memory storage. TPE also with `multivariate=True, group=True`.
+All at their defaults, in-memory storage. By default, TPE of Optuna 5.0 models all parameters together; `group=True`
+makes no difference where no parameter has conditions. It is also run with one model per parameter, its default before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ VERSIONS = {name: version(name) for name in ("optuna", "torch", "scikit-learn", 
 SAMPLERS: dict[str, Any] = {
     "random": RandomSampler,
     "tpe": TPESampler,
-    "tpe-multivariate": partial(TPESampler, multivariate=True, group=True),
+    "tpe-univariate": partial(TPESampler, multivariate=False),
     "gpsampler": GPSampler,
 }
 
