@@ -12,7 +12,7 @@ from benchmarks.auto.text import lines_of, problem_table, rank_table, regret_tab
 from benchmarks.common.documents import listed, machine_text, table
 
 TITLES = {
-    "a": "Tables that half of the defaults' problems are from",
+    "a": "Tables of trainings, half of which defaults were chosen on",
     "b": "Tables and networks that no default was chosen on",
     "c": "Models that are trained live",
 }

@@ -107,9 +107,9 @@ def behind_lines(part: Part, subject: Method | None) -> list[str]:
         if pairs:
             cells = [f"{_mean_on(part, one, pairs):.3f} of {one.title}" for one in others]
             lines.append(
-                f"- {method.title} has {len(pairs)} of {len(part.problems) * part.planned} runs, because its own time "
-                f"is long ({_seconds(part, method, pairs):.0f} seconds per run), and is in no table. On those its mean "
-                f"regret at the end is {_mean_on(part, method, pairs):.3f}, compared with {listed(cells)}."
+                f"- {method.title} has {len(pairs)} of {len(part.problems) * part.planned} runs, which take "
+                f"{_seconds(part, method, pairs):.0f} seconds of its own time each, and is in no table. On those its "
+                f"mean regret at the end is {_mean_on(part, method, pairs):.3f}, compared with {listed(cells)}."
             )
     return lines
 
