@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 RESAMPLES = 5_000
+MOST_RATIO = 1_000.0
 DIGITS = 8
 
 Kept = Mapping[str, Any]  # docs/data/auto-bench.json
@@ -218,8 +219,8 @@ def mean_interval(cells: Array) -> Interval:
 
 
 def ratio(above: Array, below: Array) -> Interval:
-    """One mean regret over another, with the paired interval."""
+    """One mean regret over another, with the paired interval; at most MOST_RATIO, and 1 where both are 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        draws = resampled_means(above) / resampled_means(below)
-        value = above.mean() / below.mean()
-    return interval(float(value), np.nan_to_num(draws, nan=1.0))
+        means = np.append(resampled_means(above), above.mean()) / np.append(resampled_means(below), below.mean())
+    *draws, value = np.minimum(np.where(np.isnan(means), 1.0, means), MOST_RATIO)
+    return interval(value, np.array(draws))

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 if str(ROOT) not in sys.path:  # `pytest` alone, in place of `python -m pytest`
     sys.path.append(str(ROOT))
 
-from benchmarks.auto.findings import Part, curves, fielded, part_of, ratio, resampled_means  # noqa: E402
+from benchmarks.auto.findings import MOST_RATIO, Part, curves, fielded, part_of, ratio, resampled_means  # noqa: E402
 from benchmarks.auto.methods import EVERY, INFORMED, UNINFORMED, named  # noqa: E402
 from benchmarks.auto.page import document  # noqa: E402
 from benchmarks.auto.peers.live import LiveRecord  # noqa: E402
@@ -192,6 +192,12 @@ def test_intervals_draw_problems_and_seeds_again():
     one_problem = np.arange(5.0)[None]
     assert np.std(resampled_means(one_problem)) == pytest.approx(np.sqrt(2.0 / 5.0), rel=0.05)
     assert ratio(cells + 1.0, 2.0 * cells + 2.0).high == pytest.approx(0.5)
+
+
+def test_a_regret_of_nothing_is_as_good_as_another_and_better_than_any_other():
+    nothing, some = np.zeros((2, 3)), np.ones((2, 3))
+    assert ratio(nothing, nothing).value == ratio(nothing, nothing).high == 1.0
+    assert ratio(some, nothing).value == ratio(some, nothing).low == MOST_RATIO
 
 
 def test_the_page_says_who_is_first_and_by_how_much():
