@@ -111,7 +111,7 @@ class Problem:
     def code(self) -> str:
         """A hash of what its values depend on besides the code of peers."""
         if self.name in LCBENCH:
-            return self._of_lcbench.code
+            return str(self._of_lcbench.code)
         if self.name in GRIDS:
             assert self.data is not None
             return digest(self.data / f"{self.name}.npz") + code_hash([module_file("auto.tables")])

@@ -47,4 +47,4 @@ class LiveRecord:
             entries = (found["value"], round(spent, 4), round(spent - self._evaluating, 4))
             for column, entry in zip(self.columns.values(), entries, strict=True):
                 column.append(entry)
-        return spent <= self.budget
+        return bool(spent <= self.budget)
