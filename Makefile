@@ -5,8 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
-EXPERIMENTS := latency quality asks scale blackbox batches failures curves bapi finishing bopt-synthetic bopt-curves bopt-toy \
-	levels extrapolation cost-models cost-transfer sklearn runner start throughput attack papers worth
+EXPERIMENTS := latency quality asks scale auto blackbox batches failures curves bapi finishing bopt-synthetic \
+	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer sklearn runner start overhead throughput attack \
+	papers worth
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -33,6 +34,8 @@ help:
 	@echo "  make bench-scale           time and memory per suggestion with 100 to 10,000 observations, compared with Optuna"
 	@echo "Quality of suggestions"
 	@echo "  make bench-quality         regret after 60 evaluations, compared with GPSampler"
+	@echo "  make bench-auto            Farthing as it is, compared with peers, on tables and models that are trained live"
+	@echo "                             (DATA=FOLDER adds tables and LCBench, and the page is written; WORKERS=N)"
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
 	@echo "  make bench-batches         the same in batches of 1 to 16"
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
@@ -89,6 +92,9 @@ train-curves:
 bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
 bench-cost-models bench-cost-transfer bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
+
+bench-auto: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.auto $(if $(DATA),--data $(DATA)) $(if $(WORKERS),--workers $(WORKERS))
 
 bench-batches: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.blackbox --batches
