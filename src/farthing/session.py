@@ -48,6 +48,8 @@ T = TypeVar("T")
 
 TRIES = 3  # to propose, while somebody else writes to the same file
 MOST_NAMED = 8  # trials in a message
+SHARE_TAKEN_OVER = 1 / 16  # of the budget, after which configurations of earlier studies are no longer begun with
+GIVEN, TAKEN_OVER = "given by start", "among the best of earlier studies"  # why a study begins with a configuration
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,
@@ -76,7 +78,9 @@ class Session:
     def __post_init__(self) -> None:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
-        self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
+        taken_over = () if self.history.warm_start is None else self.history.warm_start.first
+        first = [*((stored, GIVEN) for stored in settings.start), *((stored, TAKEN_OVER) for stored in taken_over)]
+        self._start = [(self.space.load_config(stored), reason) for stored, reason in first]
         self._guard, self._is_run = threading.RLock(), False
         self._thinking = Thinking()
 
@@ -239,14 +243,20 @@ class Session:
                 self.record.write(asked, self._ended_with(trial.number, outcome, {}))
 
     def _from_start(self, n: int) -> list[Proposal]:
-        """The next of the configurations to begin with, but for those whose results are known."""
+        """The next of the configurations to begin with, but for those whose results are known; those of earlier studies
+        only while they cost little: what they cost here was not known."""
         if not self._start:
             return []
         taken, key = self.history.taken, self.space.key
-        self._start = [config for config in self._start if key(config) not in taken]
+        enough = self.ledger.unit in self.ledger.budget.limits and self.ledger.fraction >= SHARE_TAKEN_OVER
+        self._start = [
+            (config, reason)
+            for config, reason in self._start
+            if key(config) not in taken and not (enough and reason == TAKEN_OVER)
+        ]
         return [
-            Proposal(number, config, reason="given by start")
-            for number, config in enumerate(self._start[:n], start=len(self.history.trials))
+            Proposal(number, config, reason=reason)
+            for number, (config, reason) in enumerate(self._start[:n], start=len(self.history.trials))
         ]
 
     def _to_finish(self) -> list[Proposal]:

@@ -19,7 +19,11 @@ from farthing.cli.toml_lines import Path
 from farthing.errors import FarthingError
 
 OBJECTIVE_KEYS = ("objective", "command", "iterative", "pause", "isolate")  # another objective replaces them all
-TABLES = {"task": "names and values, such as {rows = 1000}", "start": "an array of tables, or of texts"}
+TABLES = {
+    "task": "names and values, such as {rows = 1000}",
+    "start": "an array of tables, or of texts",
+    "warm_start": "a file, or an array of files",
+}
 NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures", "keep_checkpoints")
 YES_OR_NO = {True: "yes", False: "no"}  # of isolate
 
@@ -103,7 +107,8 @@ class _Value:
         if name == "task" and isinstance(given, Mapping):
             return [f"{key}={value}" for key, value in given.items()]
         several = [given] if isinstance(given, str) else given
-        if name == "start" and isinstance(several, list) and all(isinstance(item, str | dict) for item in several):
+        accepted = (str, dict) if name == "start" else (str,)
+        if name != "task" and isinstance(several, list) and all(isinstance(item, accepted) for item in several):
             return several
         raise self._refuse(f"expected {TABLES[name]}, got {shown(given)}")
 

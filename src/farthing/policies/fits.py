@@ -24,6 +24,7 @@ from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
 from farthing.policies.model_options import ModelledValues, ModelOptions
+from farthing.policies.warm_models import earlier_models
 from farthing.space import Space
 from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
@@ -32,6 +33,7 @@ from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Scale, Warp
+from farthing.surrogates.trended import Trended, trend_of, trended
 from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
@@ -43,8 +45,15 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 
 def value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues = "warped") -> gp.GP:
-    """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
-    be fitted again, with the hyperparameters of that fit, or of one to a few trials."""
+    """The process over values, warped or only scaled, around what earlier studies predict, if that is believed."""
+    own, way = _own_value_model(space, U, y, history, modelled), history.way
+    trend = trend_of(own, earlier_models(space, history.warm_start))
+    return own if trend is None else trended(own, trend, _last_fit(space, history, "residual"), way.refits)
+
+
+def _own_value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues) -> gp.GP:
+    """The process over this study's values, warm-started from the last fit in the history; if nothing is to be fitted
+    again, with the hyperparameters of that fit, or of one to a few trials."""
     way, warm = history.way, _last_fit(space, history, "value")
     scale = Warp.of(y) if modelled == "warped" else Scale.of(y)
     X, z = space.features(U), scale(y)
@@ -62,6 +71,12 @@ def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters 
     stored = history.fits.get(model)
     found = gp.Hyperparameters.from_json(stored) if stored else None
     return found if found is not None and len(found.log_scales) == number_of_groups(space.groups) else None
+
+
+def _value_fits(value: gp.GP) -> dict[str, Any]:
+    """What to store of a value model."""
+    found = value.hyperparameters.as_json()
+    return {"value": value.own.as_json(), "residual": found} if isinstance(value, Trended) else {"value": found}
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:
@@ -136,7 +151,7 @@ class FittedModels:
             shifted(log_cost, history.start_price(ledger.unit)),
             success,
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
-            {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
+            {**_value_fits(value), **cost_fit, **success_fit},
             rng,
         )  # fmt: skip
 

@@ -34,6 +34,11 @@ def design_size(initial: int | None, space: Space) -> int:
     return initial if initial is not None else min(max(len(space) + 2, 4), 16)
 
 
+def own_design(size: int, history: History) -> int:
+    """The size of the initial design. Configurations that were taken over from earlier studies replace it."""
+    return 0 if history.warm_start is not None and history.warm_start.first else size
+
+
 def design_share(trials: Sequence[TrackedTrial], ledger: Ledger) -> float:
     """tau_init / tau: the share of the budget that the trials of the initial design have used."""
     limits = ledger.budget.limits
