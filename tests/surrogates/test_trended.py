@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,7 +69,7 @@ def test_offset_and_scale_of_a_related_study_are_learned(offset, scale) -> None:
     own = own_process(truth, 8)
     trend = trend_of(own, [earlier()])
     assert trend is not None
-    assert error_at(trended.trended(own, trend, None), truth) < 0.5 * error_at(own, truth)
+    assert error_at(trended.trended(own, trend), truth) < 0.5 * error_at(own, truth)
 
 
 def test_a_misleading_study_is_outvoted_by_a_good_one_and_by_the_values_themselves() -> None:
@@ -81,7 +83,7 @@ def test_a_misleading_study_is_outvoted_by_a_good_one_and_by_the_values_themselv
     assert weights[1] * scales[1] < 0.01
     alone = trend_of(own, [shuffled])
     if alone is not None:
-        assert error_at(trended.trended(own, alone, None), valley) < 1.1 * error_at(own, valley)
+        assert error_at(trended.trended(own, alone), valley) < 1.1 * error_at(own, valley)
 
 
 def test_the_opposite_of_the_values_is_not_believed() -> None:
@@ -96,7 +98,7 @@ def test_without_earlier_studies_there_is_no_trend() -> None:
 def test_gradients_are_those_of_finite_differences_also_with_running_trials() -> None:
     own = own_process(lambda X: valley(X, 0.5), 7)
     trend = Trend((earlier(), earlier(seed=4)), (0.4, 0.3))
-    model = trended.trended(own, trend, None)
+    model = trended.trended(own, trend)
     pending = np.array([[0.2, 0.9], [0.7, 0.1]])
     ei = MeanLogEI(Fantasies.of(model, float(model.y.min()), pending, np.random.default_rng(0)))
     X, h = np.array([[0.31, 0.52], [0.8, 0.33]]), 1e-6
@@ -113,8 +115,9 @@ def test_gradients_are_those_of_finite_differences_also_with_running_trials() ->
 def test_fantasies_of_a_trended_process_are_those_of_its_residuals_and_the_trend() -> None:
     own = own_process(lambda X: valley(X, 0.5), 7)
     trend = Trend((earlier(),), (0.4,))
-    model, pending, new = trended.trended(own, trend, None), np.array([[0.2, 0.9]]), np.array([[0.5, 0.4], [0.2, 0.8]])
-    plain = gp.from_hyperparameters(own.X, own.y - trend.at(own.X), model.hyperparameters, GROUPS)
+    model, pending, new = trended.trended(own, trend), np.array([[0.2, 0.9]]), np.array([[0.5, 0.4], [0.2, 0.8]])
+    residual = gp.from_hyperparameters(own.X, own.y - trend.at(own.X), model.hyperparameters, GROUPS)
+    plain = replace(residual, variance=own.variance)
     target = float(model.y.min())
     whole, rest = (Fantasies.of(m, target, pending, np.random.default_rng(0)) for m in (model, plain))
     np.testing.assert_allclose(whole.predict(new)[0], rest.predict(new)[0] + trend.at(new)[:, None], rtol=1e-9)

@@ -25,7 +25,6 @@ from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
 
-KEEP_DESIGN = True
 WarmUp: TypeAlias = Literal["sobol", "uniform"]
 
 
@@ -74,10 +73,7 @@ class CArBO(CostWeighted):
         return not self._is_warm(history) or len(history.complete) < FEWEST_VALUES
 
     def _is_designing(self, history: History, ledger: Ledger) -> bool:
-        """Line 4 of Algorithm 1, ct < tau_init. Known results, and earlier studies, are a design that others have paid
-        for."""
-        if history.warm_start is not None and not KEEP_DESIGN:
-            return False
+        """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
         return ledger.fraction + design_share(known, ledger) < self.design_share
 

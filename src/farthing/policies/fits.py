@@ -33,7 +33,7 @@ from farthing.surrogates.fantasies import Fantasies
 from farthing.surrogates.feasibility import Feasibility
 from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.outputs import Scale, Warp
-from farthing.surrogates.trended import Trended, trend_of, trended
+from farthing.surrogates.trended import trend_of, trended
 from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
@@ -46,9 +46,9 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 def value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues = "warped") -> gp.GP:
     """The process over values, warped or only scaled, around what earlier studies predict, if that is believed."""
-    own, way = _own_value_model(space, U, y, history, modelled), history.way
+    own = _own_value_model(space, U, y, history, modelled)
     trend = trend_of(own, earlier_models(space, history.warm_start))
-    return own if trend is None else trended(own, trend, _last_fit(space, history, "residual"), way.refits)
+    return own if trend is None else trended(own, trend)
 
 
 def _own_value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues) -> gp.GP:
@@ -71,12 +71,6 @@ def _last_fit(space: Space, history: History, model: str) -> gp.Hyperparameters 
     stored = history.fits.get(model)
     found = gp.Hyperparameters.from_json(stored) if stored else None
     return found if found is not None and len(found.log_scales) == number_of_groups(space.groups) else None
-
-
-def _value_fits(value: gp.GP) -> dict[str, Any]:
-    """What to store of a value model."""
-    found = value.hyperparameters.as_json()
-    return {"value": value.own.as_json(), "residual": found} if isinstance(value, Trended) else {"value": found}
 
 
 def success_model(space: Space, history: History) -> Feasibility | None:
@@ -151,7 +145,7 @@ class FittedModels:
             shifted(log_cost, history.start_price(ledger.unit)),
             success,
             design_share([trial for trial in history.trials[:design] if not trial.added], ledger),
-            {**_value_fits(value), **cost_fit, **success_fit},
+            {"value": value.hyperparameters.as_json(), **cost_fit, **success_fit},
             rng,
         )  # fmt: skip
 

@@ -137,6 +137,6 @@ def _selected(name: str, process: str, given: Any, parameters: int) -> int:
 
 
 _FORMS: Mapping[str, Callable[[str, Any, int], None]] = {
-    "value": _process, "residual": _process, "success": _process, "cost": _choice, "step_cost": _choice,
-    "bapi": _curves, "bopt": _levels, "curve_choice": _curve_choice,
+    "value": _process, "success": _process, "cost": _choice, "step_cost": _choice, "bapi": _curves, "bopt": _levels,
+    "curve_choice": _curve_choice,
 }  # fmt: skip

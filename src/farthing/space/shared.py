@@ -135,7 +135,9 @@ def shared_features(space: Space, names: Sequence[str], places: Array) -> tuple[
     return X[:, columns], columns
 
 
-def nearest_config(space: Space, names: Sequence[str], place: Sequence[float], elsewhere: Array) -> dict[str, Any]:
+def nearest_config(
+    space: Space, names: Sequence[str], place: Sequence[float] | Array, elsewhere: Array
+) -> dict[str, Any]:
     """The configuration of this space nearest to a place; what is not shared, or inactive there, comes from the unit
     coordinates `elsewhere` (p,)."""
     u = elsewhere.copy()

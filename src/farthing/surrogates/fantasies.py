@@ -73,7 +73,8 @@ class Fantasies:
         prior_slope = self.process.prior_slope(X)
 
         def pull(weights: Array) -> Array:
-            return prior_slope * weights.sum(axis=1)[:, None] + self.process.pull(A, decay * (weights @ self.alphas.T))
+            along_prior = prior_slope * weights.sum(axis=1)[:, None]
+            return np.asarray(along_prior + self.process.pull(A, decay * (weights @ self.alphas.T)))
 
         return _column(self.process.prior_mean(X)) + K @ self.alphas, variance, variance_slope, pull
 

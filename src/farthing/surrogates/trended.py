@@ -19,8 +19,9 @@ the others, and `own` competes with them:
 So a study without relation to this one has lost its weight after about ten values, and then the model is `own` itself.
 (The slower weights of `cost.choice` leave it a tenth.)
 
-Only ranks and shapes are taken over. Uncertainty is that of the residual process: small where the earlier studies
-predict the values well.
+Only the mean is taken over. Kernel and variance stay those of `own` (as in RGPE, Feurer et al. 2018, arXiv 1802.02219):
+residuals of a study that predicts well have less variance, but with that the search would stay where the earlier study
+was good.
 """
 
 from __future__ import annotations
@@ -93,7 +94,6 @@ class Trended(gp.GP):
     """A process around a trend: `mean` and `alpha` are those of the residuals, `y` are whole values."""
 
     trend: Trend
-    own: gp.Hyperparameters  # of the process without a trend
 
     def prior_mean(self, X: Array) -> Array:
         return self.mean + self.trend.at(X)
@@ -102,15 +102,13 @@ class Trended(gp.GP):
         return self.trend.slope(X)
 
 
-def trended(own: gp.GP, trend: Trend, warm: gp.Hyperparameters | None, refit: bool = True) -> Trended:
-    """The process around a trend, with hyperparameters of its own, searched from `warm` if it is to be fitted again."""
+def trended(own: gp.GP, trend: Trend) -> Trended:
+    """The study's own process around a trend: the same hyperparameters and variance, another mean."""
     rest = own.y - trend.at(own.X)
-    if refit:
-        residual = gp.fit(own.X, rest, own.groups, warm, fitting.MEDIUM)
-    else:
-        residual = gp.from_hyperparameters(own.X, rest, warm or own.hyperparameters, own.groups)
-    parts = {field.name: getattr(residual, field.name) for field in fields(gp.GP)}
-    return Trended(**{**parts, "y": own.y}, trend=trend, own=own.hyperparameters)
+    solved = backward(own.L, forward(own.L, np.column_stack([np.ones(len(rest)), rest])))
+    offset, _, alpha = gp.profile(rest, solved)
+    parts = {field.name: getattr(own, field.name) for field in fields(gp.GP)}
+    return Trended(**{**parts, "mean": offset, "alpha": alpha}, trend=trend)
 
 
 def trend_of(own: gp.GP, studies: Sequence[Earlier]) -> Trend | None:
