@@ -39,7 +39,7 @@ WarmStartFrom: TypeAlias = str | PathLike[str] | StudyView | Iterable[str | Path
 
 LEAST_VALUES = 2  # of an earlier study: with fewer there is nothing to model
 FIRST = 4  # configurations that a study begins with
-COST_WEIGHT = 0.5  # of a log cost, where a standard deviation of the values has 1
+COST_WEIGHT = 1.0  # of a log cost, where a standard deviation of the values has 1
 NEARNESS, REACH = 1.0, 0.25  # the same of being where another is; and how far that reaches, in a cube of 1 dimension
 
 
@@ -129,7 +129,7 @@ class _Pool:
     configs: list[Config]  # in the middle of the range of what is not shared
     X: Array  # (m, f)
     rank: Array  # (m,) the lower, the better
-    costs: Array  # (m,) 0 where nothing is known
+    costs: Array  # (m,) which they exceed once in six; 0 where nothing is known
 
     @classmethod
     def of(cls, space: Space, found: Sequence[_Found], warm_start: WarmStart, knowledge: CostKnowledge) -> _Pool:
@@ -140,9 +140,10 @@ class _Pool:
         X, models = space.features(U), earlier_models(space, warm_start)
         expected = np.mean([model.at(X) for model in models], axis=0) if models else np.zeros(len(X))
         log_cost = chosen_cost_model(space, History(0, cost_knowledge=knowledge))[0]
-        logs = np.full(len(X), -np.inf) if log_cost is None else log_cost.mean_at(X)
-        weighed = expected if log_cost is None else expected + COST_WEIGHT * (logs - np.median(logs))
-        return cls(space, places, configs, X, np.where(space.allowed(U), weighed, np.inf), np.exp(logs))
+        logs, variance = (np.zeros(len(X)), np.zeros(len(X))) if log_cost is None else log_cost.predict(X)
+        rank = np.where(space.allowed(U), expected + COST_WEIGHT * (logs - np.median(logs)), np.inf)
+        costs = np.zeros(len(X)) if log_cost is None else np.exp(logs + np.sqrt(variance))
+        return cls(space, places, configs, X, rank, costs)
 
     def first(self, budget: Budget, seed: int) -> list[Config]:
         """Those that were good in the earlier studies, cheap, and unlike each other. What no earlier study had is

@@ -69,7 +69,7 @@ class CostWeighted(ModelOptions):
     def propose(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        if len(history.trials) < own_design(self.initial, history) and history.cost_knowledge.speaks_at_once:
+        if len(history.trials) < self.initial and history.cost_knowledge.speaks_at_once:
             designed = cost_effective_design(space, history, n, rng, self.cost_model_fit)
             if designed:
                 return designed
@@ -96,7 +96,7 @@ def propose_by_rank(
     cost_model: CostModelFit = chosen_cost_model,
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
-    fresh, design = FreshSpace(space, history), own_design(design, history)
+    fresh, design = FreshSpace(space, history), own_design(design, history, ledger)
     if history.way is Way.NONE:
         return _unmodelled(fresh, history, design, n, rng)
     if len(history.trials) < design or len(history.complete) < FEWEST_VALUES:
