@@ -6,8 +6,8 @@ BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks scale auto blackbox batches failures curves bapi finishing bopt-synthetic \
-	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer sklearn runner start overhead throughput attack \
-	papers worth
+	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer warm-start sklearn runner start overhead \
+	throughput attack papers worth
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -54,6 +54,7 @@ help:
 	@echo "Models of cost"
 	@echo "  make bench-cost-models     error of cost models after n evaluations"
 	@echo "  make bench-cost-transfer   costs learned on other data sets, compared with costs learned on this one"
+	@echo "  make bench-warm-start      studies that begin from earlier ones, compared with studies that do not"
 	@echo "Searches and the runner"
 	@echo "  make bench-sklearn         FarthingSearchCV, compared with the searches of scikit-learn and Optuna"
 	@echo "  make bench-runner          how far budgets of seconds are overrun, compared with Optuna and FLAML; workers"
@@ -90,7 +91,7 @@ train-curves:
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-auto: .venv/demo.stamp

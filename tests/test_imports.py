@@ -30,7 +30,7 @@ GROUPS = {
     "policies": ["policies"],
     "session": ["session"],
     "runner": ["runner", "report"],
-    "study": ["study", "study_view", "tuning"],
+    "study": ["study", "study_view", "tuning", "warm_starting"],
     "package": [""],
     "shell": ["problems", "adapters", "cli", "__main__"],
 }

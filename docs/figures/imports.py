@@ -20,6 +20,7 @@ SOURCE = DOCS.parent / "src" / "farthing"
 ROWS = [  # top to bottom, each room with its place from left (0) to right (1); a new room needs one
     {"tuning": 0.2, "adapters": 0.4, "cli": 0.6, "problems": 0.8},
     {"study": 0.5},
+    {"warm_starting": 0.5},
     {"study_view": 0.66},
     {"runner": 0.4},
     {"session": 0.5},
@@ -37,7 +38,7 @@ OUTSIDE = {"__init__", "__main__"}  # name everything, lazily; start the command
 
 WIDTH, ROW_HEIGHT, MARGIN, BOX = 860, 58, 24, (104, 32)
 FILLS = {
-    "users": ("#fbe9df", {"adapters", "cli", "problems", "study", "study_view", "tuning"}),
+    "users": ("#fbe9df", {"adapters", "cli", "problems", "study", "study_view", "tuning", "warm_starting"}),
     "running": ("#fdf3d7", {"runner", "session"}),
     "mathematics": ("#e3edf4", {"policies", "acquisitions", "surrogates", "designs", "numerics"}),
     "records and values": (

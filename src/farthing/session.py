@@ -51,6 +51,8 @@ T = TypeVar("T")
 
 TRIES = 3  # to propose, while somebody else writes to the same file
 MOST_NAMED = 8  # trials in a message
+SHARE_TAKEN_OVER = 1 / 16  # of the budget, after which configurations of earlier studies are no longer begun with
+GIVEN, TAKEN_OVER = "given by start", "among the best of earlier studies"  # why a study begins with a configuration
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,
@@ -79,7 +81,9 @@ class Session:
     def __post_init__(self) -> None:
         settings = self.record.settings
         self.seed, self.results = settings.seed, Results(self.record)
-        self._start: Sequence[Config] = [self.space.load_config(stored) for stored in settings.start]
+        taken_over = () if self.history.warm_start is None else self.history.warm_start.first
+        first = [*((stored, GIVEN) for stored in settings.start), *((stored, TAKEN_OVER) for stored in taken_over)]
+        self._start = [(self.space.load_config(stored), reason) for stored, reason in first]
         self._started = 0  # those before it are taken
         self._guard, self._is_run = threading.RLock(), False
         self._thinking = Thinking()
@@ -254,13 +258,19 @@ class Session:
                 self.record.write(asked, self._ended_with(trial.number, outcome, {}))
 
     def _from_start(self, n: int) -> list[Proposal]:
-        """The next of the configurations to begin with, but for those whose results are known."""
+        """The next of the configurations to begin with, but for those whose results are known; those of earlier studies
+        only while they cost little: what they cost here was not known."""
         taken, key = self.history.taken, self.space.key
-        left = range(self._started, len(self._start))
-        fresh = list(islice((i for i in left if key(self._start[i]) not in taken), n))
+        enough = self.ledger.unit in self.ledger.budget.limits and self.ledger.fraction >= SHARE_TAKEN_OVER
+        left = (
+            i
+            for i in range(self._started, len(self._start))
+            if key(self._start[i][0]) not in taken and not (enough and self._start[i][1] == TAKEN_OVER)
+        )
+        fresh = list(islice(left, n))
         self._started = fresh[0] if fresh else len(self._start)
         return [
-            Proposal(number, self._start[i], reason="given by start")
+            Proposal(number, self._start[i][0], reason=self._start[i][1])
             for number, i in enumerate(fresh, start=len(self.history.trials))
         ]
 
@@ -287,8 +297,7 @@ class Session:
     def snapshot(self) -> Snapshot | None:
         """What the next ask can be prepared from, while what runs goes on; None if something else comes
         before it."""
-        known = self.history
-        if known.cut_short or any(self.space.key(config) not in known.taken for config in self._start):
+        if self.history.cut_short or self._from_start(1):
             return None
         return Snapshot(self.record.state, self.record.events)
 

@@ -30,6 +30,7 @@ from farthing.record.settings import (
     require_more_than_spent,
     require_same,
     require_same_functions,
+    require_warm_start,
 )  # fmt: skip
 from farthing.record.storage import closed_on_error, open_log
 from farthing.runner.clock import take_beginning
@@ -43,6 +44,7 @@ from farthing.session import Session
 from farthing.space import Space
 from farthing.study_view import OpenedStudy, StudyView
 from farthing.trial import Config, Decision, Objective, Outcome, Proposal, Report, Status, Trial
+from farthing.warm_starting import WarmStartFrom, listed, warmed
 
 Callback = Callable[["Study", Trial], Any]
 
@@ -65,6 +67,8 @@ class Study(StudyView):
     cost_features  f(config), numbers of at least 0 that count what the program does (flops, rows times trees): one more
                    cost model is a sum of these, each times a price
     cost_prior     a CostPrior: what evaluations cost in earlier studies of the same space
+    warm_start     earlier studies, or their files, of this space or one that shares parameters: the study begins with
+                   their best configurations and learns from their values and, without a cost_prior, from their costs
     task           a dict that describes the data (rows, columns, classes), for cost priors
     cheap          values at which evaluations are cheap, such as {"n_estimators": 10}: the first ones are near them
 
@@ -93,6 +97,7 @@ class Study(StudyView):
         known_cost: Callable[[Config], float] | None = None,
         cost_features: CostFeatures | None = None,
         cost_prior: CostPrior | None = None,
+        warm_start: WarmStartFrom = (),
         task: Task | None = None,
         cheap: Mapping[str, Any] | None = None,
     ) -> None:
@@ -102,14 +107,19 @@ class Study(StudyView):
         worth = checked_worth(stop_when_not_worth, limits)
         require_judge(chosen, worth)
         first = opened(space, policy_as_json(chosen), seed, maximize, start, stop_at, max_steps, knowledge)
+        earlier = listed(warm_start)
         with closed_on_error(open_log(storage)) as log:
             rows = list(log.read())
             if rows:
                 found = settings_in(rows, log.name)
                 chosen = continued(chosen, found.policy, log.name)
                 require_same(space, first, found, seed is None, log.name)
+                if earlier:
+                    require_warm_start(found, log.name)
                 record = Record.replayed(log, rows, found, space, knowledge.with_stored(found.cost))
             else:
+                if earlier:
+                    first, knowledge = warmed(first, knowledge, earlier, space, limits)
                 record = Record.begun(log, first, space, knowledge)
             self._session = Session(record, chosen)
             record.limit(limits)

@@ -19,6 +19,7 @@ from farthing.runner.options import PAUSED_LIMIT
 from farthing.space import Space
 from farthing.study import Callback, Study
 from farthing.trial import Config, Objective
+from farthing.warm_starting import WarmStartFrom
 
 
 def tune(
@@ -37,6 +38,7 @@ def tune(
     known_cost: Callable[[Config], float] | None = None,
     cost_features: CostFeatures | None = None,
     cost_prior: CostPrior | None = None,
+    warm_start: WarmStartFrom = (),
     task: Task | None = None,
     cheap: Mapping[str, Any] | None = None,
     workers: int = 1,
@@ -81,6 +83,7 @@ def tune(
             known_cost=known_cost,
             cost_features=cost_features,
             cost_prior=cost_prior,
+            warm_start=warm_start,
             task=task,
             cheap=cheap,
         )

@@ -125,6 +125,27 @@ class TestScripts:
             str(2 * int(row["config.x"])) for row in trials_of(folder, "s.db")
         ]
 
+    def test_a_study_begins_with_the_best_of_earlier_ones_from_the_command_line_and_a_config_file(self, folder):
+        """Each old file holds its best at 70; the config file is in another folder, and names them from there."""
+        folder.write("train.py", SCRIPT)
+        for name in ("a.db", "b.db"):
+            with ft.Study(ft.Space(x=ft.Integer(0, 100)), "9 evaluations", storage=folder.path / name) as old:
+                for x in (10, 70, 90):
+                    old.add({"x": x}, value=float(abs(x - 70)))
+        run = ("run", "train.py:objective", *SHORT, "-q")
+        folder.call(*run, "--warm-start", "a.db", "--warm-start", "b.db", "--storage", "new.db")
+        (folder.path / "below").mkdir()
+        toml = 'warm-start = ["../a.db"]\nobjective = "../train.py:objective"\nspace = "../train.py:space"\n'
+        folder.write("below/run.toml", toml)
+        folder.call("run", "--config", "below/run.toml", *SHORT, "-q", "--storage", "filed.db")
+        for name in ("new.db", "filed.db"):
+            rows = trials_of(folder, name)
+            assert rows[0]["reason"] == "among the best of earlier studies"
+            assert "70" in [row["config.x"] for row in rows]
+        assert "warm_start: none.db: there is no such study file" in folder.error(
+            *run, "--warm-start", "none.db", status=1
+        )
+
     def test_a_script_with_a_space_needs_no_file_and_one_that_yields_is_iterative(self, folder):
         folder.write("my-training.py", SCRIPT)  # no name of a module
         ended = folder.call("run", "my-training.py:train", *SHORT, "--max-steps", "5", "--json", "-q", "--workers", "2")

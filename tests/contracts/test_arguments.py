@@ -47,6 +47,7 @@ STUDY: dict[str, list[Any]] = {  # argument -> nonsense
     "known_cost": NOT_A_FUNCTION,
     "cost_features": NOT_A_FUNCTION,
     "cost_prior": [5, "prior", [], Odd()],
+    "warm_start": [5, None, [5], [None], Odd(), "no such file", ["no such file"], b"file"],
     "task": [5, "rows", [1], {"rows": None}, {"rows": math.nan}, Odd()],
     "cheap": [5, "x", [1], {"x": None}, {"nowhere": 1}, {"x": math.nan}, Odd()],
 }

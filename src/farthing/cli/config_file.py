@@ -23,6 +23,7 @@ TABLES = {
     "task": "names and values, such as {rows = 1000}",
     "start": "an array of tables, or of texts",
     "cheap": "names and values, such as {n_estimators = 10}",
+    "warm_start": "a file, or an array of files",
 }
 NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures", "keep_checkpoints")
 YES_OR_NO = {True: "yes", False: "no"}  # of isolate
@@ -109,7 +110,8 @@ class _Value:
         if name == "cheap" and isinstance(given, Mapping):
             return [given]
         several = [given] if isinstance(given, str) else given
-        if name == "start" and isinstance(several, list) and all(isinstance(item, str | dict) for item in several):
+        accepted = (str, dict) if name == "start" else (str,)
+        if name != "task" and isinstance(several, list) and all(isinstance(item, accepted) for item in several):
             return several
         raise self._refuse(f"expected {TABLES[name]}, got {shown(given)}")
 

@@ -44,6 +44,7 @@ def request_of(given: Mapping[str, Any], filed: set[str]) -> Request:
         place.seen(item, from_file="start" in filed) if isinstance(item, str) and names_file(item) else item
         for item in given["start"]
     ]
+    earlier = [place.seen(path, from_file="warm_start" in filed, in_run=True) for path in given["warm_start"]]
     named = given["storage"] and place.seen(given["storage"], from_file="storage" in filed)
     return Request(
         note, found, budget,
@@ -53,7 +54,8 @@ def request_of(given: Mapping[str, Any], filed: set[str]) -> Request:
         start=tuple(start_configs(start, found.space)),
         display=Display(given["quiet"], given["show_output"]),
         options={
-            **{name: given[name] for name in STUDY_OPTIONS}, "cheap": cheap_values(given["cheap"], found.space)
+            **{name: given[name] for name in STUDY_OPTIONS},
+            "cheap": cheap_values(given["cheap"], found.space), "warm_start": earlier,
         },
     )  # fmt: skip
 

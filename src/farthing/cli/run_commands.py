@@ -158,6 +158,13 @@ def _worth(_: click.Context, __: click.Parameter, given: Any) -> Any:
     help="Try this configuration first: lr=0.1,depth=3, or a JSON or TOML file. May be given several times.",
 )
 @click.option(
+    "--warm-start",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    multiple=True,
+    help="Learn from the study in this file, and begin with its best configurations. May be given several times.",
+)
+@click.option(
     "--policy", type=click.Choice(POLICIES), default="auto", show_default=True, metavar="NAME",
     help=f"The search method: {', '.join(NAMED)}. With -paper (carbo-paper) a published one is as its paper has it.",
 )  # fmt: skip
@@ -201,6 +208,7 @@ def run(options: GlobalOptions, /, as_json: bool, **given: Any) -> int:
     farthing run train.py:objective --space space.toml --budget 10m --start lr=0.1,depth=3
     farthing run --command "./train.sh {lr}" --space space.toml --budget "10m, 50 evaluations"
     farthing run --command "./train.sh {lr}" --iterative --max-steps 30 --space space.toml --budget 5m
+    farthing run train.py:objective --space space.toml --budget 10m --warm-start last-month.db
     farthing run --config farthing.toml --workers 4
     """
     filed = from_file(click.get_current_context())

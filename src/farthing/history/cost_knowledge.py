@@ -17,6 +17,7 @@ from farthing.checks import function, instance, optional, refuse, switch
 from farthing.errors import InvalidArgument
 from farthing.numerics.arrays import Array, Mask
 from farthing.space import Space
+from farthing.space.shared import same_config
 from farthing.trial import Config, Status, Trial
 
 Json = dict[str, Any]
@@ -89,11 +90,18 @@ class CostPrior:
         for study in found[1:]:
             if difference := study.space.difference(space):
                 raise InvalidArgument(f"studies: expected studies of one space, but {difference}")
-        share = max(MOST_EARLIER // len(found), 1)
-        kept = [_earlier(study, share) for study in found]
-        if not any(len(earlier.costs) for earlier in kept):
+        prior = cls.from_others(found[0].space, found, fixed=fixed)
+        if prior is None:
             raise InvalidArgument("studies: expected a trial with a known cost in at least one of them, got none")
-        return cls(space, tuple(earlier for earlier in kept if len(earlier.costs)), fixed)
+        return prior
+
+    @classmethod
+    def from_others(cls, space: Space, studies: Sequence[Studied], *, fixed: bool = False) -> CostPrior | None:
+        """From studies of any spaces, as far as their configurations are some of this one; None without any cost."""
+        share = max(MOST_EARLIER // max(len(studies), 1), 1)
+        kept = [_earlier(space, study, share) for study in studies]
+        some = tuple(earlier for earlier in kept if len(earlier.costs))
+        return cls(space.as_json(), some, fixed) if some else None
 
     def as_json(self) -> Json:
         """For the first event of a study."""
@@ -104,17 +112,22 @@ class CostPrior:
         return cls(stored["space"], tuple(_read(study) for study in stored["studies"]), stored["fixed"])
 
 
-def _earlier(study: Studied, most: int) -> Earlier:
+def _earlier(space: Space, study: Studied, most: int) -> Earlier:
     """Trials with a known cost, rounded as a file stores them; if there are too many, evenly spread over the study.
 
     The cost of a killed trial is a lower bound. That of an interrupted one says nothing: it may have just begun.
     """
-    known = [trial for trial in study.trials if trial.cost is not None and trial.status is not Status.INTERRUPTED]
+    known = [
+        (config, trial)
+        for trial in study.trials
+        if trial.cost is not None and trial.status is not Status.INTERRUPTED
+        and (config := same_config(space, trial.config)) is not None
+    ]  # fmt: skip
     if len(known) > most:
         known = [known[i] for i in np.linspace(0, len(known) - 1, most).round().astype(int)]
-    U = study.space.encode_many(trial.config for trial in known).reshape(len(known), len(study.space))
-    costs = np.array([float(f"{trial.cost:.{DIGITS}g}") for trial in known])
-    bounds = np.array([trial.censored for trial in known], dtype=np.bool_)
+    U = space.encode_many(config for config, _ in known).reshape(len(known), len(space))
+    costs = np.array([float(f"{trial.cost:.{DIGITS}g}") for _, trial in known])
+    bounds = np.array([trial.censored for _, trial in known], dtype=np.bool_)
     return Earlier(U.round(DIGITS), costs, dict(study.task), bounds)
 
 

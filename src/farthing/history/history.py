@@ -21,6 +21,7 @@ from farthing.budget import Ledger
 from farthing.errors import UnknownTrial
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
+from farthing.history.warm_start import WarmStart
 from farthing.history.ways import Way
 from farthing.numerics.arrays import Array
 from farthing.trial import ENDS_OF_STUDY, Proposal, Status, Trial
@@ -201,6 +202,7 @@ class History:
     asks: int = 0  # how many asks there were; one may hand out several trials
     fits: Mapping[str, Any] = field(default_factory=dict)
     cost_knowledge: CostKnowledge = field(default_factory=CostKnowledge)  # from before the first trial
+    warm_start: WarmStart | None = None  # what earlier studies found
     max_steps: int | None = None
     way: Way = Way.FULL  # in which a policy is to think about it
     worth: float | None = None  # of an improvement by 1, in the budget's unit; None where nobody has said it

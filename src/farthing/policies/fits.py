@@ -28,6 +28,7 @@ from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
 from farthing.policies.model_options import ModelledValues, ModelOptions
+from farthing.policies.warm_models import earlier_models
 from farthing.space import Space
 from farthing.surrogates import feasibility, fitting, gp
 from farthing.surrogates.cost.log_cost import CostModel
@@ -38,6 +39,7 @@ from farthing.surrogates.fitting import number_of_groups
 from farthing.surrogates.listed import ListedFantasies
 from farthing.surrogates.many import found_from_some
 from farthing.surrogates.outputs import Scale, Warp
+from farthing.surrogates.trended import trend_of, trended
 from farthing.trial import Status
 
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
@@ -51,8 +53,15 @@ AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % 
 
 
 def value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues = "warped") -> gp.GP:
-    """The process over values, warped or only scaled, warm-started from the last fit in the history; if nothing is to
-    be fitted again, with the hyperparameters of that fit, or of one to a few trials. Of thousands it knows some."""
+    """The process over values, warped or only scaled, around what earlier studies predict, if that is believed."""
+    own = _own_value_model(space, U, y, history, modelled)
+    trend = trend_of(own, earlier_models(space, history.warm_start))
+    return own if trend is None else trended(own, trend)
+
+
+def _own_value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues) -> gp.GP:
+    """The process over this study's values, warm-started from the last fit in the history; if nothing is to be fitted
+    again, with the hyperparameters of that fit, or of one to a few trials. Of thousands it knows some."""
     way, warm = history.way, _last_fit(space, history, "value")
     X, z = space.features(U), scale_of(y, modelled)(y)
     if way.refits and len(y) <= EXACT:

@@ -38,6 +38,13 @@ def design_size(initial: int | None, space: Space) -> int:
     return initial if initial is not None else min(max(len(space) + 2, 4), 16)
 
 
+def own_design(size: int, history: History, ledger: Ledger) -> int:
+    """The size of the initial design. Where cost is not limited, configurations of earlier studies replace it; where it
+    is, they are a part of it, because costs are to be learned too."""
+    replaced = history.warm_start is not None and history.warm_start.first and ledger.unit not in ledger.budget.limits
+    return 0 if replaced else size
+
+
 def design_share(trials: Sequence[TrackedTrial], ledger: Ledger) -> float:
     """tau_init / tau: the share of the budget that the trials of the initial design have used."""
     limits = ledger.budget.limits

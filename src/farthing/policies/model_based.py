@@ -19,7 +19,13 @@ from farthing.history import History, Way
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
-from farthing.policies.initial_design import HINTED_WARM_UP, WARM_UP, cost_effective_design, sobol_design
+from farthing.policies.initial_design import (
+    HINTED_WARM_UP,
+    WARM_UP,
+    cost_effective_design,
+    own_design,
+    sobol_design,
+)
 from farthing.policies.model_options import ModelOptions
 from farthing.policies.prepared import AHEAD, Ahead, Prepared, listed
 from farthing.policies.prospects import prospects_after
@@ -159,7 +165,7 @@ def propose_by_rank(
     cost_model: CostModelFit = chosen_cost_model,
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
-    fresh = FreshSpace(space, history)
+    fresh, design = FreshSpace(space, history), own_design(design, history, ledger)
     early = _before_models(fresh, space, history, design, n, rng, cost_model)
     if early is not None:
         return early

@@ -33,6 +33,7 @@ from farthing.errors import (
 from farthing.escaping import on_one_line
 from farthing.history import History
 from farthing.history.cost_knowledge import CostKnowledge
+from farthing.history.warm_start import WarmStart
 from farthing.plain import headline, warn
 from farthing.record import added as added  # its kind of event is to be known
 from farthing.record import stored_checks as stored
@@ -59,7 +60,11 @@ class Record:
         self.log, self.settings, self.space = log, settings, space
         self.direction = Direction(settings.maximize)
         self._encoding = Encoding(space, self.direction)
-        self._first = State(space, History(settings.seed, cost_knowledge=knowledge, max_steps=settings.max_steps))
+        warm_start = None if settings.warm_start is None else WarmStart.from_json(settings.warm_start)
+        history = History(
+            settings.seed, cost_knowledge=knowledge, warm_start=warm_start, max_steps=settings.max_steps
+        )  # fmt: skip
+        self._first = State(space, history)
         self.state = self._first
         self._owed: Charges = {}  # found in the heartbeat of a process that was killed; the next write begins with it
         self._lock = threading.RLock()  # a heartbeat comes from another thread

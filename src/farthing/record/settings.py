@@ -107,6 +107,12 @@ def require_same(space: Space, asked: Opened, found: Opened, any_seed: bool, nam
         raise StudyMismatch(f"{name}: the file holds a study with another cost_prior, or without one")
 
 
+def require_warm_start(found: Opened, name: str) -> None:
+    """What was taken over is in the file: the earlier studies are not read again, and may be gone or have grown."""
+    if found.warm_start is None:
+        raise StudyMismatch(f"{name}: the study was begun without warm_start")
+
+
 def require_same_functions(asked: Mapping[str, Any], found: Mapping[str, Any], name: str) -> None:
     """A file cannot hold functions: those it was made with must be given again."""
     for key, argument in (("known", "known_cost"), ("features", "cost_features")):

@@ -30,12 +30,14 @@ class Opened(Event):
     stop_at: float | None = None
     cost: Json = field(default_factory=dict)  # what is known of cost in advance: CostKnowledge
     max_steps: int | None = None
+    warm_start: Json | None = None  # what was taken over from earlier studies: WarmStart
 
     def body(self, encoding: Encoding | None = None) -> Json:
-        return {
+        body = {
             "space": self.space, "policy": self.policy, "seed": self.seed, "maximize": self.maximize,
             "start": list(self.start), "stop_at": self.stop_at, "cost": self.cost, "max_steps": self.max_steps,
         }  # fmt: skip
+        return body if self.warm_start is None else {**body, "warm_start": self.warm_start}  # older files have no key
 
     @classmethod
     def read(cls, body: Json, encoding: Encoding | None = None) -> Self:

@@ -80,8 +80,17 @@ class Real(ParameterFields):
         >>> Real(1, 100, log=True).unit(10.0)
         0.5
         """
+        return min(max(self.beyond(place), 0.0), 1.0)
+
+    def beyond(self, number: float) -> float:
+        """The unit coordinate that any number would have, below 0 or above 1 outside of the range; above 0 for a log
+        scale.
+
+        >>> Real(1, 100, log=True).beyond(1000.0)
+        1.5
+        """
         start, end = self._ends
-        return min(max((self._scaled(place) - start) / (end - start), 0.0), 1.0)
+        return (self._scaled(number) - start) / (end - start)
 
     def units(self, places: Sequence[float]) -> Array:
         """Unit coordinates of values.
@@ -240,6 +249,19 @@ class Integer(EvenBins):
     def units(self, places: Sequence[int] | Ints) -> Array:
         """Unit coordinates of levels."""
         return self.log_centres(np.array(places, dtype=np.intp)) if self.log else super().units(places)
+
+    def beyond(self, number: float) -> float:
+        """The unit coordinate that any number would have, below 0 or above 1 outside of the range; above 0 for a log
+        scale. Numbers between two levels are between their coordinates, or nearly.
+
+        >>> Integer(1, 4).beyond(8.0)
+        1.875
+        """
+        steps = (number - self.low) / self.step
+        if not self.log:
+            return (steps + 0.5) / self.levels
+        ratio, start, end = self._scale
+        return (math.log1p(steps * ratio) - start) / (end - start)
 
     @cached_property
     def _scale(self) -> tuple[float, float, float]:

@@ -34,7 +34,7 @@ def as_json(
         entry = {"name": name, "type": type(param).__name__, **param.settings()}
         for field in ("values", "options"):
             if field in entry:
-                entry[field] = [_option_as_json(option) for option in entry[field]]
+                entry[field] = [described(option) for option in entry[field]]
         entries.append({**entry, "when": _stored(params, clause) if clause else None})
     if callable(forbid):
         return {"parameters": entries, "forbid": {"function": _function_name(forbid)}}
@@ -122,16 +122,16 @@ def _rebuilt(entry: Mapping[str, Any]) -> Parameter:
     return types[entry["type"]](**fields)
 
 
-def _option_as_json(option: Any) -> Any:
+def described(option: Any) -> Any:
     """An option as JSON that `_option_from_json` can undo, or its repr without the memory address."""
     if option is None or type(option) in (str, int, bool):
         return option
     if type(option) is float:
         return option if math.isfinite(option) else {"float": repr(option)}
     if type(option) in (list, tuple):
-        return {type(option).__name__: [_option_as_json(item) for item in option]}
+        return {type(option).__name__: [described(item) for item in option]}
     if type(option) is dict and all(type(name) is str for name in option):
-        return {"dict": {name: _option_as_json(item) for name, item in option.items()}}
+        return {"dict": {name: described(item) for name, item in option.items()}}
     return {"repr": _without_address(repr(option))}
 
 

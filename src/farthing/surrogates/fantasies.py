@@ -51,7 +51,7 @@ class Fantasies:
         """All fantasies conditioned on their own outcomes drawn (m, k) at X (m, f)."""
         process = self.process.condition(X, drawn[:, 0])
         Y = np.concatenate([self.Y, drawn])
-        alphas = backward(process.L, forward(process.L, Y - process.mean))
+        alphas = backward(process.L, forward(process.L, Y - _column(process.prior_mean(process.X))))
         targets = np.minimum(self.targets, drawn.min(axis=0))
         return replace(self, process=process, Y=Y, alphas=alphas, targets=targets)
 
@@ -59,7 +59,7 @@ class Fantasies:
         """Means (m, k) and variance (m,) at X (m, f)."""
         K = self.process.between(X)
         V = forward(self.process.L, K.T)
-        return self.process.mean + K @ self.alphas, self.process.posterior_variance(V)
+        return _column(self.process.prior_mean(X)) + K @ self.alphas, self.process.posterior_variance(V)
 
     def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]:
         """Means (m, k), variance (m,), d variance / dX (m, f), and the map from weights W (m, k) to the gradient (m, f)
@@ -70,8 +70,15 @@ class Fantasies:
         slope = self.process.pull(A, decay * backward(self.process.L, V).T)
         free = (variance > self.process.least_variance)[:, None]
         variance_slope = np.where(free, -2.0 * self.process.variance * slope, 0.0)
+        prior_slope = self.process.prior_slope(X)
 
         def pull(weights: Array) -> Array:
-            return self.process.pull(A, decay * (weights @ self.alphas.T))
+            along_prior = prior_slope * weights.sum(axis=1)[:, None]
+            return np.asarray(along_prior + self.process.pull(A, decay * (weights @ self.alphas.T)))
 
-        return self.process.mean + K @ self.alphas, variance, variance_slope, pull
+        return _column(self.process.prior_mean(X)) + K @ self.alphas, variance, variance_slope, pull
+
+
+def _column(prior: Array | float) -> Array | float:
+    """A prior mean, the same in all fantasies."""
+    return prior[:, None] if isinstance(prior, np.ndarray) else prior

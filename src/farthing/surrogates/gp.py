@@ -125,6 +125,14 @@ class GP:
         """A smaller posterior variance is rounding."""
         return self.variance * TINY_VARIANCE
 
+    def prior_mean(self, X: Array) -> Array | float:
+        """What is expected at X (m, f) before anything is observed: a constant, or one for each (m,)."""
+        return self.mean
+
+    def prior_slope(self, X: Array) -> Array | float:
+        """d prior mean / dX, 0 or (m, f)."""
+        return 0.0
+
     def cross(self, X: Array) -> tuple[Array, Array, Array]:
         """Between X (m, f) and the data: k (m, n), decay (m, n); and X divided by the length-scales."""
         A = X / self.scales
@@ -146,7 +154,7 @@ class GP:
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and variance (m,) at X (m, f)."""
         K = self.between(X)
-        return self.mean + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
+        return self.prior_mean(X) + K @ self.alpha, self.posterior_variance(forward(self.L, K.T))
 
     def predict_with_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:
         """mean (m,), variance (m,), d mean / dX (m, f), d variance / dX (m, f)."""
@@ -157,20 +165,20 @@ class GP:
         mean_slope, explained_slope = np.split(self.pull(np.concatenate([A, A]), both), 2)
         free = (variance > self.least_variance)[:, None]
         return (
-            self.mean + K @ self.alpha,
+            self.prior_mean(X) + K @ self.alpha,
             variance,
-            mean_slope,
+            self.prior_slope(X) + mean_slope,
             np.where(free, -2.0 * self.variance * explained_slope, 0.0),
         )
 
     def mean_at(self, X: Array) -> Array:
         """Posterior mean (m,) alone: no triangular solve."""
-        return np.asarray(self.mean + self.between(X) @ self.alpha)
+        return np.asarray(self.prior_mean(X) + self.between(X) @ self.alpha)
 
     def mean_with_gradient(self, X: Array) -> tuple[Array, Array]:
         """mean (m,) and d mean / dX (m, f)."""
         K, decay, A = self.cross(X)
-        return self.mean + K @ self.alpha, self.pull(A, decay * self.alpha)
+        return self.prior_mean(X) + K @ self.alpha, self.prior_slope(X) + self.pull(A, decay * self.alpha)
 
     def covariance(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
@@ -178,7 +186,7 @@ class GP:
         K = matern52(self._distances(A))
         V = forward(self.L, K.T)
         prior = matern52(squared_distances(A, A))
-        return self.mean + K @ self.alpha, self.variance * (prior - V.T @ V)
+        return self.prior_mean(X) + K @ self.alpha, self.variance * (prior - V.T @ V)
 
     def condition(self, X: Array, y: Array) -> GP:
         """The same process with more observations: hyperparameters, mean and variance stay."""
@@ -187,9 +195,9 @@ class GP:
         new = matern52(squared_distances(A, A))
         new[np.diag_indices(len(X))] += np.exp(self.hyperparameters.log_noise)
         L = extend_cholesky(self.L, cross, new)
-        both = np.concatenate([self.y, y])
-        alpha = backward(L, forward(L, both - self.mean))
-        return replace(self, X=np.concatenate([self.X, X]), y=both, L=L, alpha=alpha)
+        inputs, both = np.concatenate([self.X, X]), np.concatenate([self.y, y])
+        alpha = backward(L, forward(L, both - self.prior_mean(inputs)))
+        return replace(self, X=inputs, y=both, L=L, alpha=alpha)
 
     @cached_property
     def precision(self) -> Array:
