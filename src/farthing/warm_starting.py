@@ -21,9 +21,9 @@ from farthing.errors import FarthingError
 from farthing.history import History, values
 from farthing.history.cost_knowledge import DIGITS, MOST_EARLIER, CostKnowledge, CostPrior
 from farthing.history.warm_start import EarlierValues, WarmStart
-from farthing.numerics.rows import few_rows
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import squared_distances
+from farthing.numerics.rows import few_rows
 from farthing.plain import warn
 from farthing.policies.cost_models import chosen_cost_model
 from farthing.policies.warm_models import earlier_models
