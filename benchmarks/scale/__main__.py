@@ -17,6 +17,7 @@ from benchmarks.common.environments import THREAD_LIMITS, child_environment, ens
 os.environ.update(dict.fromkeys(THREAD_LIMITS, "1"))  # before NumPy is imported
 
 import json
+import signal
 import statistics
 import subprocess
 from collections.abc import Callable
@@ -36,7 +37,7 @@ DIMENSIONS = (5, 20)
 SYSTEMS = {"farthing": ("farthing", ""), "tpe": ("optuna", "tpe"), "gp": ("optuna", "gp")}
 POLICIES = ("ei", "cei", "auto")
 PENDING = 64
-TOO_SLOW = 3.0  # seconds of a suggestion, from which on a system is not asked at a larger n
+TOO_SLOW = 2.0  # seconds of a suggestion, from which on a system is not asked at a larger n
 LIMIT = 120  # seconds of processor time of a process, after which it is given up
 
 
@@ -64,8 +65,9 @@ def cell(system: str, n: int, dimensions: int, asks: int) -> dict[str, Any]:
     arguments = ["--n", n, "--dimensions", dimensions, "--asks", asks, "--limit", LIMIT, "--system", which]
     command = module_command(where, f"scale.peers.{where}_peer", arguments)
     ran = subprocess.run(command, cwd=ROOT, env=child_environment(), stdout=subprocess.PIPE, text=True, check=False)
-    if ran.returncode:
+    if ran.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return {"given_up": f"{LIMIT} s were not enough for {asks + 1} suggestions"}
+    ran.check_returncode()
     answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return answer
 

@@ -15,11 +15,11 @@ DIMENSIONS = 7
 
 
 def studied(policy: str, n: int) -> ft.Study:
-    """A study of n observations that has asked with models once."""
+    """A study of n observations, which have used a sixth of its budget, that has asked with models once."""
     space = ft.Space({f"x{i}": ft.Real(0, 1) for i in range(DIMENSIONS)})
     X = np.random.default_rng(0).random((n, DIMENSIONS))
     costs = [cost_of(x) for x in X]
-    study = ft.Study(space, ft.Budget(cost=5.0 * sum(costs) + 100.0 * max(costs)), policy=policy, seed=0)
+    study = ft.Study(space, ft.Budget(cost=6.0 * sum(costs)), policy=policy, seed=0)
     for x, cost in zip(X, costs, strict=True):
         study.add(space.decode(x), value=value_of(x), cost=cost)
     told(study, study.ask())

@@ -48,7 +48,7 @@ observations. The table shows the least value before and after, without noise; t
 
 What a model knows was chosen on five other functions. The best and others that are evenly spread in time were compared
 with: only the evenly spread; the neighbours of the best 1, 3 or 10; the most recent; and points far from each other.
-None did better.
+None led to a lower value.
 
 ## Many evaluations running
 
