@@ -29,14 +29,14 @@ from farthing.trial import Proposal
 WarmUp: TypeAlias = Literal["sobol", "uniform"]
 
 DESIGN_SHARE = 1 / 8  # of the budget, for the initial design: tau_init / tau of the paper
-HINTED_DESIGN_SHARE = 1 / 20  # where hints say what is cheap: more of the design buys less (docs/first-steps.md)
+INFORMED_DESIGN_SHARE = 1 / 20  # where costs are known or hinted at: more of it buys less (docs/first-steps.md)
 
 
 @dataclass(frozen=True, repr=False)
 class CArBO(CostWeighted):
     """`initial` points warm up the cost model; the design may use `design_share` of the budget, those included; then
     EI per cost^alpha, where alpha cools from `alpha` to `floor` as the budget is used up. By default the share is an
-    eighth, as in the paper; a twentieth where hints say what is cheap.
+    eighth, as in the paper; a twentieth where costs are known or hinted at from the start.
 
     warm_up  "sobol": points of the study's Sobol sequence; "uniform": drawn uniformly at random, as in the paper
 
@@ -64,7 +64,7 @@ class CArBO(CostWeighted):
         hint = self.hint(space, history)
         speaks = hint is not None or history.cost_knowledge.speaks_at_once
         is_warm = speaks or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
-        if is_warm and self._is_designing(history, ledger, hint is not None):
+        if is_warm and self._is_designing(history, ledger, speaks):
             proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
             if proposals:
                 return proposals
@@ -73,18 +73,19 @@ class CArBO(CostWeighted):
             return uniform_design(FreshSpace(space, history), history, n, rng)
         return super().designed(space, history, ledger, n, rng)
 
-    def _is_designing(self, history: History, ledger: Ledger, hinted: bool) -> bool:
+    def _is_designing(self, history: History, ledger: Ledger, speaks: bool) -> bool:
         """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self._share(hinted)
+        return ledger.fraction + design_share(known, ledger) < self._share(speaks)
 
-    def _share(self, hinted: bool) -> float:
-        """tau_init / tau."""
+    def _share(self, speaks: bool) -> float:
+        """tau_init / tau, by whether something speaks of costs before they are known."""
         if self.design_share is not None:
             return self.design_share
-        return HINTED_DESIGN_SHARE if hinted else DESIGN_SHARE
+        return INFORMED_DESIGN_SHARE if speaks else DESIGN_SHARE
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        hinted = self.hints and hint_at_cost(models.space, models.cost_knowledge) is not None
-        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self._share(hinted))
+        knowledge = models.cost_knowledge
+        speaks = knowledge.speaks_at_once or (self.hints and hint_at_cost(models.space, knowledge) is not None)
+        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self._share(speaks))
         return rank_per_cost(models, alpha)

@@ -25,7 +25,7 @@ from farthing.surrogates.feasibility import Feasibility
 from farthing.trial import Config, Proposal
 
 WARM_UP = 5  # points before the first modelled one where cost matters: as in CArBO, and enough to fit a line
-HINTED_WARM_UP = 3  # where hints say what is cheap: a line has less to learn (docs/first-steps.md)
+INFORMED_WARM_UP = 3  # where costs are known or hinted at: models of cost have less to learn (docs/first-steps.md)
 LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
 CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
 CHEAP = "initial design: cheap and far from earlier trials"

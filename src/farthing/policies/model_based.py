@@ -20,7 +20,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
 from farthing.policies.initial_design import (
-    HINTED_WARM_UP,
+    INFORMED_WARM_UP,
     WARM_UP,
     cost_effective_design,
     own_design,
@@ -71,7 +71,7 @@ class ModelBased(ModelOptions):
         designed = self.designed(space, history, ledger, n, rng)
         if designed:
             return designed
-        design = self.design_size(space, history)
+        design = own_design(self.design_size(space, history), history, ledger)
         return propose_by_rank(self.rank, self, design, space, history, ledger, n, rng, self.cost_model_fit)
 
     def prepare(self, space: Space, history: History, ledger: Ledger, rng: np.random.Generator) -> Prepared | None:
@@ -79,7 +79,7 @@ class ModelBased(ModelOptions):
         have to say what more is worth, which a short list cannot."""
         if history.worth is not None:
             return None
-        design, fresh = self.design_size(space, history), FreshSpace(space, history)
+        design, fresh = own_design(self.design_size(space, history), history, ledger), FreshSpace(space, history)
         left = min(max(design - len(history.trials), 1), AHEAD)
         early = self.designed(space, history, ledger, AHEAD, rng) or _before_models(
             fresh, space, history, design, left, rng, self.cost_model_fit
@@ -102,7 +102,7 @@ class ModelBased(ModelOptions):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CostWeighted(ModelBased):
     """What cost-aware policies share: `initial` points of a Sobol design, or of the cost-effective one where costs are
-    known or hinted at from the start, then the best candidate of `rank`. By default 5 points, 3 where there are hints.
+    known or hinted at from the start, then the best candidate of `rank`. By default 5 points, or 3.
 
     cost_model  "auto": all models of cost, weighted by how well they predict; or one of them by name (docs/cost.md)
     hints       whether names of parameters (`n_estimators`, `depth`) and `cheap` say what is cheap, until costs do
@@ -133,7 +133,8 @@ class CostWeighted(ModelBased):
     def design_size(self, space: Space, history: History) -> int:
         if self.initial is not None:
             return self.initial
-        return WARM_UP if self.hint(space, history) is None else HINTED_WARM_UP
+        speaks = history.cost_knowledge.speaks_at_once or self.hint(space, history) is not None
+        return INFORMED_WARM_UP if speaks else WARM_UP
 
     def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
@@ -165,7 +166,7 @@ def propose_by_rank(
     cost_model: CostModelFit = chosen_cost_model,
 ) -> list[Proposal]:
     """Up to n proposals: a Sobol design of `design` points first, then the best of `rank`, one after the other."""
-    fresh, design = FreshSpace(space, history), own_design(design, history, ledger)
+    fresh = FreshSpace(space, history)
     early = _before_models(fresh, space, history, design, n, rng, cost_model)
     if early is not None:
         return early
