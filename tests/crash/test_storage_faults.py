@@ -461,7 +461,7 @@ class TestClock:
             def objective(config):
                 return config["x"]
 
-            study = ft.Study(SPACE, "1h, 12 evaluations", policy="ei", seed=3, storage=sys.argv[1])
+            study = ft.Study(SPACE, "1h, 12 evaluations", policy="sobol", seed=3, storage=sys.argv[1])
             study.run(objective, progress=False)
             assert study.ended is not None
             assert all(amount >= 0 for amounts in study.ledger.accounts.values() for amount in amounts.values())
@@ -470,7 +470,7 @@ class TestClock:
             print([trial.config["x"] for trial in study.trials])
         """
         jumping, environment = tmp_path / "jumping.db", shim(compiler, tmp_path, JUMPING_CLOCK)
-        steady = ft.Study(ft.Space(x=ft.Real(0, 1)), "1h, 12 evaluations", policy="ei", seed=3)
+        steady = ft.Study(ft.Space(x=ft.Real(0, 1)), "1h, 12 evaluations", policy="sobol", seed=3)
         steady.run(lambda config: config["x"], isolate=False, progress=False)
         assert json.loads(python(script, jumping, env=environment)) == [trial.config["x"] for trial in steady.trials]
         with closing(sqlite3.connect(jumping)) as connection:

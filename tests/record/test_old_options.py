@@ -116,7 +116,8 @@ def test_it_goes_on_with_exactly_the_options_it_ran_with(old):
 @pytest.mark.parametrize("name", BLACK_BOX)
 def test_what_comes_next_is_what_came_next(name, tmp_path):
     """What has changed since the proposals of default policies does not touch these studies: all are past their design,
-    where ties are broken in another way, and none has counts of operations. Last digits may differ by machine."""
+    where ties are broken in another way, and none has counts of operations. A search ends where a step gains less than
+    1e-4 of log EI, which leaves some thousandths of the range."""
     expected = SEEN[name]["next"]
     with resumed(name, unpacked(name, tmp_path)) as study:
         proposal = study.ask()
@@ -124,7 +125,7 @@ def test_what_comes_next_is_what_came_next(name, tmp_path):
         expected["trial"], expected["start"], expected["until"],
     )  # fmt: skip
     found, before = SPACE.encode_many([proposal.config, expected["config"]])
-    np.testing.assert_allclose(found, before, atol=1e-3)
+    np.testing.assert_allclose(found, before, atol=5e-3)
 
 
 @pytest.mark.parametrize("name", sorted(SEEN))

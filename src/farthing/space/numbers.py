@@ -86,7 +86,7 @@ class Real(ParameterFields):
         """The unit coordinate that any number would have, below 0 or above 1 outside of the range; above 0 for a log
         scale.
 
-        >>> Real(1, 100, log=True).beyond(1000.0)
+        >>> round(Real(1, 100, log=True).beyond(1000.0), 9)
         1.5
         """
         start, end = self._ends

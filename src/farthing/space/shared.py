@@ -59,7 +59,7 @@ def _places(param: Parameter, name: str, configs: Sequence[Mapping[str, Any]]) -
 def place_of(param: Parameter, value: Any) -> float | None:
     """The place of a value, None if there is none.
 
-    >>> place_of(Real(1, 100, log=True), 1000), place_of(Choice(["a", "b"]), "b"), place_of(Choice(["a", "b"]), "c")
+    >>> place_of(Real(1, 3), 4), place_of(Choice(["a", "b"]), "b"), place_of(Choice(["a", "b"]), "c")
     (1.5, 1.0, None)
     """
     if isinstance(param, Choice) or (isinstance(param, Ordered) and not param.numeric):

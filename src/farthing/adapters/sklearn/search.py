@@ -80,7 +80,7 @@ class FarthingSearchCV(BaseSearchCV):
     skip_folds           True skips the remaining folds of a candidate that cannot become the best any more
     storage              a file that stores every event; a search with the same file continues where it ended
     start                parameters to evaluate first: a list of dicts, or "own" for the estimator's current ones
-    warm_start           files of earlier searches, or studies: the search learns from them, see `farthing.Study`
+    earlier              files of earlier searches, or studies: the search learns from them, see `farthing.Study`
     trial_seconds, trial_memory    limits of one candidate, over all folds
     max_failures         if so many candidates come first that fail on all folds with the same type of error, the search
                          ends with a ValueError that quotes it; None: it goes on
@@ -109,7 +109,7 @@ class FarthingSearchCV(BaseSearchCV):
         random_state: Any = None, error_score: Any = np.nan, return_train_score: bool = False,
         iterative: Literal["auto"] | bool = "auto", max_steps: int | None = None, skip_folds: bool = False,
         storage: str | os.PathLike[str] | None = None, start: Sequence[dict[str, Any]] | Literal["own"] = "own",
-        warm_start: Any = (),
+        earlier: Any = (),
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
         max_failures: int | None = 5,
     ) -> None:  # fmt: skip
@@ -126,7 +126,7 @@ class FarthingSearchCV(BaseSearchCV):
         self.skip_folds = skip_folds
         self.storage = storage
         self.start = start
-        self.warm_start = warm_start
+        self.earlier = earlier
         self.trial_seconds = trial_seconds
         self.trial_memory = trial_memory
         self.max_failures = max_failures
@@ -227,7 +227,7 @@ class FarthingSearchCV(BaseSearchCV):
         with (
             Study(
                 searched.space, budget, policy=self.policy, maximize=True, seed=self._seed(), storage=self.storage,
-                start=self._start(searched), warm_start=self.warm_start, max_steps=None if plan is None else plan.steps,
+                start=self._start(searched), warm_start=self.earlier, max_steps=None if plan is None else plan.steps,
             ) as study,
             tempfile.TemporaryDirectory(prefix="farthing-") as folder,
         ):  # fmt: skip
