@@ -94,7 +94,7 @@ def _uninformed_table(part: Part, uninformed: Part | None) -> list[str]:
     if uninformed is None or uninformed.seeds != part.seeds:
         return []
     others = tuple(method for method in uninformed.methods if method not in part.methods)
-    return [regret_table(Part(part.data, part.problems, others))] if others else []
+    return [regret_table(uninformed, others)] if others else []
 
 
 def facts_table(data: Kept) -> str:
