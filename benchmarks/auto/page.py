@@ -54,8 +54,9 @@ drawing the problems and the seeds of each again.
 - Random search, TPE and GPSampler are Optuna's, at their defaults; TPE models all parameters together by default, and
   "univariate" is TPE with `multivariate=False`, its default before Optuna 5.0. `group=True` makes no difference here,
   where no parameter has conditions. SMAC3 is `HyperparameterOptimizationFacade`, deterministic, with 10 first
-  configurations: by default it takes at most a quarter of the trials, and the budgets pay for 40 of mean cost. HEBO is
-  at its defaults.
+  configurations: by default it takes at most a quarter of the trials, and the budgets pay for 40 of mean cost.
+  HEBO is at its defaults. A suggestion takes it 3 seconds of processor time or more, so on (a) and (b) it has at most
+  one seed, and where it has no run it is not named.
 - FLAML is BlendSearch, what `flaml.tune.run` takes by default. On tables it is told every cost and the budget of cost.
 - `cheap=` of Farthing and `low_cost_partial_config` of FLAML are given the same parts: {cheap}. Nothing is given on
   NAS-Bench-201 and online LDA, where one would not know it. The lines on methods that are not told leave both out.
@@ -94,7 +95,7 @@ def _uninformed_table(part: Part, uninformed: Part | None) -> list[str]:
     if uninformed is None or uninformed.seeds != part.seeds:
         return []
     others = tuple(method for method in uninformed.methods if method not in part.methods)
-    return [regret_table(Part(part.data, part.problems, others))] if others else []
+    return [regret_table(uninformed, others)] if others else []
 
 
 def facts_table(data: Kept) -> str:

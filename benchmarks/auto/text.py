@@ -17,8 +17,10 @@ HALF = 0.5
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def regret_table(part: Part) -> str:
-    rows = [[m.title, *(f"{mean_interval(part.regret(m, share)):.3f}" for share in SHARES)] for m in part.methods]
+def regret_table(part: Part, methods: Sequence[Method] | None = None) -> str:
+    """Of all methods of a part, or of some of them, on the runs that all have."""
+    shown = part.methods if methods is None else methods
+    rows = [[m.title, *(f"{mean_interval(part.regret(m, share)):.3f}" for share in SHARES)] for m in shown]
     return table(["mean regret at", *map(percent, SHARES)], rows)
 
 
