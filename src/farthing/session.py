@@ -52,7 +52,8 @@ T = TypeVar("T")
 TRIES = 3  # to propose, while somebody else writes to the same file
 MOST_NAMED = 8  # trials in a message
 SHARE_TAKEN_OVER = 1 / 16  # of the budget, after which configurations of earlier studies are no longer begun with
-GIVEN, TAKEN_OVER = "given by start", "among the best of earlier studies"  # why a study begins with a configuration
+GIVEN = "given by start"  # why a study begins with a configuration
+TAKEN_OVER = "warm start: good and cheap in earlier studies"
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,

@@ -140,7 +140,7 @@ class TestScripts:
         folder.call("run", "--config", "below/run.toml", *SHORT, "-q", "--storage", "filed.db")
         for name in ("new.db", "filed.db"):
             rows = trials_of(folder, name)
-            assert rows[0]["reason"] == "among the best of earlier studies"
+            assert rows[0]["reason"] == "warm start: good and cheap in earlier studies"
             assert "70" in [row["config.x"] for row in rows]
         assert "warm_start: none.db: there is no such study file" in folder.error(
             *run, "--warm-start", "none.db", status=1

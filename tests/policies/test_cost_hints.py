@@ -117,8 +117,21 @@ def test_no_cost_is_predicted_from_hints_alone():
     study = ft.Study(FOREST, ft.Budget(cost=1e6), seed=0)
     first, second = told(study, 2, lambda config: 7.0)
     assert first.predicted_cost is None
-    assert "names" in first.reason
+    assert first.reason == "carbo: initial design: one of the cheapest, as names of parameters hint"
     assert second.predicted_cost is not None
+
+
+@pytest.mark.parametrize(
+    ("space", "cheap", "hint"),
+    [
+        (FOREST, {}, "names of parameters hint"),
+        (ft.Space(a=ft.Integer(1, 100)), {"a": 1}, "`cheap` hints"),
+        (ft.Space(a=ft.Integer(1, 100), trees=ft.Integer(1, 9)), {"a": 1}, "names of parameters and `cheap` hint"),
+    ],
+)
+def test_the_first_reason_says_who_hints(space, cheap, hint):
+    study = ft.Study(space, ft.Budget(cost=1e6), seed=0, cheap=cheap)
+    assert study.ask().reason == f"carbo: initial design: one of the cheapest, as {hint}"
 
 
 def test_costs_that_contradict_the_names_outvote_them():

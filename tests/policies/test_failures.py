@@ -161,7 +161,7 @@ def test_the_initial_design_passes_over_points_next_to_failures():
             study.tell(proposal, failed="boom")
         else:
             study.tell(proposal, value=1.0)
-    assert all(trial.reason == "initial design" for trial in study.trials)
+    assert all(trial.reason.startswith("initial design") for trial in study.trials)
     assert np.mean([trial.unsuccessful for trial in study.trials[8:]]) < 0.3
 
 

@@ -50,6 +50,18 @@ def hinted_cost(space: Space, cheap: Mapping[str, float]) -> HintedCost | None:
     return _hinted(space, tuple(cheap.items()))
 
 
+def who_hints(space: Space, cheap: Mapping[str, float]) -> str:
+    """Who hints at costs, and the verb.
+
+    >>> who_hints(Space(trees=Integer(10, 1000), rate=Real(0.1, 1.0)), {"rate": 0.0})
+    'names of parameters and `cheap` hint'
+    """
+    by_name = any(elasticity(n) and not isinstance(p, Choice) for n, p in space.params.items() if n not in cheap)
+    if not by_name:
+        return "`cheap` hints"
+    return "names of parameters and `cheap` hint" if cheap else "names of parameters hint"
+
+
 @lru_cache(maxsize=16)
 def _hinted(space: Space, cheap: tuple[tuple[str, float], ...]) -> HintedCost | None:
     given, features = dict(cheap), LogFeatures(space.ratios)

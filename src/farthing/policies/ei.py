@@ -16,6 +16,7 @@ from farthing.policies.fits import FittedModels
 from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import ModelBased, RankingWithReason
 from farthing.policies.protocol import settle_option
+from farthing.policies.ranking import in_words
 from farthing.space import Space
 
 
@@ -38,4 +39,4 @@ class EI(ModelBased):
         return design_size(self.initial, space)
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        return RankingWithReason(models.by_improvement(), "largest expected improvement")
+        return RankingWithReason(models.by_improvement(), in_words(0.0))

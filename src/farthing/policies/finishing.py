@@ -26,7 +26,8 @@ from farthing.history import History, TrackedTrial
 from farthing.policies.protocol import Policy
 from farthing.trial import Decision, Proposal, Status
 
-FINISHING = "finishing the best"  # the reason of such a proposal, and what later steps know it by
+# The reason of such a proposal, and what later steps know it by.
+FINISHING = "finishing the best: too little is left for another run"
 
 OVERHEAD = ("optimiser", "start-up")  # accounts that no evaluation is charged to
 

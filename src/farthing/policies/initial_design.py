@@ -17,8 +17,9 @@ from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
+from farthing.policies.cost_hints import who_hints
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model
-from farthing.policies.sampling import next_of_design, numbered
+from farthing.policies.sampling import SPREAD, next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates.cost.log_cost import CostModel
 from farthing.surrogates.feasibility import Feasibility
@@ -28,8 +29,6 @@ WARM_UP = 5  # points before the first modelled one where cost matters: as in CA
 INFORMED_WARM_UP = 3  # where costs are known or hinted at: models of cost have less to learn (docs/first-steps.md)
 LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
 CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
-CHEAP = "initial design: cheap and far from earlier trials"
-HINTED = "initial design: cheap by all that names and hints say, and far from earlier trials"
 SAME_LOG_COST = 1e-6  # log costs closer than this differ only by rounding
 
 
@@ -62,7 +61,7 @@ def sobol_design(
     cost_model: CostModelFit,
 ) -> list[Proposal]:  # fmt: skip
     """The next n points of the study's Sobol sequence, likely to succeed; with costs where those are known already."""
-    drawn = numbered(history, n, lambda i: _next_likely(space, fresh, history, success, i, rng), "initial design")
+    drawn = numbered(history, n, lambda i: _next_likely(space, fresh, history, success, i, rng), SPREAD)
     if not history.cost_knowledge.speaks_at_once or not drawn:
         return drawn
     log_cost, fits = cost_model(space, history)
@@ -113,21 +112,28 @@ def cost_effective_design(
     candidates = candidates[fresh.admissible(candidates)]
     X = space.features(candidates)
     log_cost, nearest = model.mean_at(X), distances(X, taken)
+    says = _who_says(space, history, is_hinted=known is None)
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:
         best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
         config, cost = fresh.claim(candidates[[best]]), None if known is None else float(np.exp(log_cost[best]))
         if config is not None:
-            number, cheap = (
-                len(history.trials) + len(proposals),
-                "cheap" if known is not None else "cheap, by its names,",
-            )
-            proposals.append(
-                Proposal(number, config, cost, f"initial design: {cheap} and far from earlier trials", fits)
-            )
+            where = "cheap and far from earlier trials" if np.isfinite(nearest).all() else "one of the cheapest"
+            number, reason = len(history.trials) + len(proposals), f"initial design: {where}{says}"
+            proposals.append(Proposal(number, config, cost, reason, fits))
         nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
         candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
     return proposals
+
+
+def _who_says(space: Space, history: History, is_hinted: bool) -> str:
+    """Who says what is cheap, where it is not the costs of this study; for people."""
+    knowledge = history.cost_knowledge
+    if is_hinted:
+        return f", as {who_hints(space, knowledge.cheap)}"
+    if knowledge.known is not None:
+        return ", as known_cost says"
+    return ", as earlier costs say" if knowledge.prior is not None and not history.costed else ""
 
 
 def _any_cheapest(log_cost: Array, rng: np.random.Generator) -> int:

@@ -31,6 +31,7 @@ from farthing.policies.prepared import AHEAD, Ahead, Prepared, listed
 from farthing.policies.prospects import prospects_after
 from farthing.policies.protocol import propose_prepared, settle_option
 from farthing.policies.ranking import RankingWithReason as RankingWithReason
+from farthing.policies.ranking import in_words
 from farthing.policies.sampling import NO_TIME, next_of_design, numbered
 from farthing.space import Space
 from farthing.surrogates.cost.choice import CostModelName
@@ -149,9 +150,9 @@ class CostWeighted(ModelBased):
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
     """Candidates by log EI - alpha log cost."""
     if models.log_price is None or alpha == 0.0:
-        return RankingWithReason(models.by_improvement(), "largest expected improvement")
+        return RankingWithReason(models.by_improvement(), in_words(0.0))
     ranking = models.by(PerCost(models.improvement, models.log_price, alpha))
-    return RankingWithReason(ranking, f"largest expected improvement per cost^{alpha:.2g}")
+    return RankingWithReason(ranking, in_words(alpha))
 
 
 def propose_by_rank(

@@ -14,7 +14,7 @@ from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.sampling import NO_TIME, next_of_design
+from farthing.policies.sampling import NO_TIME, SPREAD, next_of_design
 from farthing.policies.step_costs import StepCosts
 from farthing.space import Space
 from farthing.surrogates.curves.unconstrained import different_rows
@@ -83,11 +83,8 @@ class Chooser(Protocol):
         ...
 
 
-DESIGN = "initial design"
-
-
 def designed(
-    fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, until: int | None, reason: str = DESIGN
+    fresh: FreshSpace, history: History, number: int, rng: np.random.Generator, until: int | None, reason: str = SPREAD
 ) -> Proposal | None:
     """A point of the study's Sobol sequence, trained until that step, or to its end if that is None."""
     config = next_of_design(fresh, history, number, rng)

@@ -16,6 +16,7 @@ from farthing.policies.candidates import FreshSpace
 from farthing.space import Space
 from farthing.trial import Config, Proposal
 
+SPREAD = "initial design: an even spread over the space"  # the reason of a point of a Sobol design
 NO_TIME = "drawn without a model: there was no time to think"  # the reason of a proposal in the way NONE
 SOBOL_LOOKAHEAD = 1_024  # points searched for an untried one, before any configuration is drawn at random
 

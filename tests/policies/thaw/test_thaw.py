@@ -20,7 +20,7 @@ from farthing.errors import InvalidArgument, StudyMismatch
 from farthing.history import History, Way
 from farthing.policies import Thaw
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.sampling import NO_TIME
+from farthing.policies.sampling import NO_TIME, SPREAD
 from farthing.policies.thaw.policy import ANCHORS, CLEAR, MOST_PERIODS, TOO_LITTLE_LEFT, _Chooser
 from farthing.policies.thaw.runs import APART, HORIZONS, MOST_CURVES, KnownCurves, stops_of
 from farthing.record.events import Dropped
@@ -153,7 +153,7 @@ class TestRule:
         sizes = []
         for proposal in islice(proposals_of(study), 26):
             size, off = proposal.config["size"], (proposal.config["rate"] - 0.3) ** 2
-            sizes += [] if proposal.reason == "initial design" else [size]
+            sizes += [] if proposal.reason == SPREAD else [size]
             for step in range(proposal.start_step + 1, proposal.until_step + 1):
                 study.report(proposal, 0.1 + off + math.exp(-step / 5.0), cost=1.0 if size == cheap else 20.0)
         assert len(sizes) == 20
@@ -177,8 +177,8 @@ class TestRule:
     def test_the_reason_is_in_words(self, begun):
         reasons = {trial.reason for trial in begun._history.trials}
         pattern = (
-            r"initial design|(a new configuration|resumed at step \d+): "
-            r"largest expected improvement per cost\^[01](\.\d+)?, by step "
+            rf"{SPREAD}|(a new configuration|resumed at step \d+): "
+            r"largest expected improvement per cost(\^0(\.\d+)?)?, by step "
         )
         assert all(re.match(pattern, reason) for reason in reasons)
         hurried = replace(begun._history, way=Way.NONE)
@@ -189,7 +189,7 @@ class TestRuns:
     def test_a_design_comes_first(self):
         study = new_study()
         first = study.ask(3)
-        assert {(p.reason, p.start_step, p.until_step) for p in first} == {("initial design", 0, PERIOD)}
+        assert {(p.reason, p.start_step, p.until_step) for p in first} == {(SPREAD, 0, PERIOD)}
 
     def test_paused_runs_are_resumed_for_a_few_periods_at_most(self):
         study, resumed = new_study(cost=60.0), 0

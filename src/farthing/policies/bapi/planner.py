@@ -111,7 +111,8 @@ class Planner:
         while horizon:
             best = max(horizon, key=lambda planned: planned.log_gain)
             trial = best.run.trials[0]
-            reason = f"largest improvement per cost of {len(horizon)} planned runs, to step {best.stop}{self._by}"
+            runs = "1 planned run" if len(horizon) == 1 else f"{len(horizon)} planned runs"
+            reason = f"largest improvement per cost of {runs}, to step {best.stop}{self._by}"
             if trial is not None:
                 return Proposal(
                     trial.number, trial.config, best.cost, reason, self.fits, trial.kept_step, best.stop

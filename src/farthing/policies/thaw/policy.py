@@ -33,7 +33,9 @@ from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import success_model
 from farthing.policies.protocol import settle_option
-from farthing.policies.run_candidates import DESIGN, RunCandidates, chosen_in_turn, designed, new_points
+from farthing.policies.ranking import in_words
+from farthing.policies.run_candidates import RunCandidates, chosen_in_turn, designed, new_points
+from farthing.policies.sampling import SPREAD
 from farthing.policies.step_costs import StepCosts
 from farthing.policies.thaw.runs import (
     MOST_CURVES,
@@ -102,7 +104,7 @@ class Thaw:
     ) -> list[Proposal]:
         fresh = FreshSpace(space, history)
         chooser = None if len(history.trials) < self.initial else _Chooser.of(self, space, history, ledger, fresh, rng)
-        reason = DESIGN if chooser is None else TOO_LITTLE_LEFT
+        reason = SPREAD if chooser is None else TOO_LITTLE_LEFT
         until = None if history.max_steps is None else self.steps_of_period(history.max_steps)
         return chosen_in_turn(chooser, lambda number: designed(fresh, history, number, rng, until, reason), history, n)
 
@@ -180,7 +182,7 @@ class _Chooser:
         if config is None:
             return None
         what = "a new configuration" if trial is None else f"resumed at step {step}"
-        reason = f"{what}: largest expected improvement per cost^{self._alpha:.2g}, by step {horizon}"
+        reason = f"{what}: {in_words(self._alpha)}, by step {horizon}"
         return Proposal(number if trial is None else trial.number, config, cost, reason, self.costs.fits, step, stop)
 
     @property
