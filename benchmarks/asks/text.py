@@ -1,14 +1,71 @@
-"""What the times of policies for learners that train in steps say."""
+"""What the times of asks say."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.common.documents import listed, table
 
 Times = Mapping[str, Mapping[str, Mapping[str, Any]]]  # by the number of curves and policy
 OURS, OTHER = "thaw", "bapi"
+Cells = Mapping[str, Mapping[str, Mapping[str, float]]]  # seconds by space, number of known results and who asks
+Batches = Mapping[str, Mapping[str, Sequence[float]]]  # seconds of one and of a batch by space and policy
+PEERS = ("TPE", "GPSampler")
+
+
+# -- policies and samplers, alone and in batches -----------------------------------------------------------------------
+
+
+def cell_table(cells: Cells) -> str:
+    names = list(next(iter(next(iter(cells.values())).values())))
+    header = ["parameters", "known", *(name if name in PEERS else f"`{name}`" for name in names)]
+    rows = [
+        [space, count, *(_milliseconds(one[name]) for name in names)]
+        for space, counts in cells.items()
+        for count, one in counts.items()
+    ]
+    return table(header, rows)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:,.{1 if seconds < 0.0995 else 0}f}"
+
+
+def cell_findings(cells: Cells) -> str:
+    """Each comparison with its range over all cells, and `auto` with the cells in which it is slower than a peer."""
+    lines = [_compared(cells, "auto", peer) for peer in PEERS]
+    ratios = [one["cei"] / one["ei"] for counts in cells.values() for one in counts.values()]
+    lines.append(f"- `cei` takes {min(ratios):.1f} to {max(ratios):.1f} times as long as `ei`.")
+    return "\n".join(lines)
+
+
+def _compared(cells: Cells, policy: str, peer: str) -> str:
+    by_space = {
+        space: [one[peer] / one[policy] for one in counts.values()] for space, counts in cells.items()
+    }  # fmt: skip
+    shown = [f"{min(ratios):.1f} to {max(ratios):.1f} ({space})" for space, ratios in by_space.items()]
+    return f"- {peer} takes {listed(shown)} times as long as `{policy}`."
+
+
+def batch_table(batches: Batches) -> str:
+    rows = [
+        [space, f"`{policy}`", *(_milliseconds(s) for s in (one, batch)), f"{batch / one:.1f}"]
+        for space, policies in batches.items()
+        for policy, (one, batch) in policies.items()
+    ]
+    return table(["parameters", "policy", "ms of one", "ms of a batch", "ratio"], rows)
+
+
+def batch_findings(batches: Batches) -> str:
+    ratios = {
+        space: [batch / one for one, batch in policies.values()] for space, policies in batches.items()
+    }  # fmt: skip
+    shown = [f"{min(found):.1f} to {max(found):.1f} ({space})" for space, found in ratios.items()]
+    return f"A batch takes {listed(shown)} times as long as one suggestion."
+
+
+# -- learners that train in steps --------------------------------------------------------------------------------------
 
 
 def step_table(found: Times) -> str:

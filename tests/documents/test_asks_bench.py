@@ -1,4 +1,4 @@
-"""The benchmark of asks: what is timed is the policy that is named, with the curves that the page speaks of."""
+"""The benchmark of asks: what is timed is who is named, with the results and curves that the page speaks of."""
 
 import sys
 import time
@@ -10,8 +10,17 @@ ROOT = Path(__file__).parent.parent.parent
 if str(ROOT) not in sys.path:  # `pytest` alone, in place of `python -m pytest`
     sys.path.append(str(ROOT))
 
+from benchmarks.asks.spaces import SPACES, is_active  # noqa: E402
 from benchmarks.asks.steps import SHARES, STEPS, prepared_study, times_of, trained  # noqa: E402
-from benchmarks.asks.text import auto_text, step_findings, step_table  # noqa: E402
+from benchmarks.asks.text import (  # noqa: E402
+    auto_text,
+    batch_findings,
+    cell_findings,
+    cell_table,
+    step_findings,
+    step_table,
+)
+from benchmarks.asks.turns import in_turn, known_results, space_of, studied  # noqa: E402
 from farthing.trial import Decision, Proposal, Status  # noqa: E402
 
 
@@ -57,3 +66,40 @@ def test_the_page_says_where_thaw_is_slower():
     assert "with 1,000 curves the times of `bapi` are those of a single ask" in text
     assert "| 20 | `bapi` | 200 | 2.00 | 4 | 100.0 |" in step_table(found)
     assert auto_text({"20": found["20"]}) == "`thaw`"
+
+
+def test_both_libraries_have_the_same_active_parameters():
+    for name, parameters in SPACES.items():
+        for config, _, _ in known_results(space_of(name), 20):
+            active = [key for key, parameter in parameters.items() if is_active(parameter, config)]
+            assert list(config) == active
+
+
+def test_auto_asks_with_models_once_it_has_the_known_results():
+    space = space_of("13 mixed")
+    proposal = studied(space, "auto", known_results(space, 20)).ask()
+    assert "largest expected improvement per cost" in proposal.reason
+
+
+def test_who_is_slow_asks_less_often_and_nobody_counts_the_first_ask():
+    class Steady:
+        def __init__(self, seconds: list[float]) -> None:
+            self.left = seconds
+
+        def ask(self) -> float:
+            return self.left.pop(0)
+
+    quick, slow = Steady([9.0] + [1.0] * 20), Steady([9.0] + [5.0] * 20)
+    assert in_turn({"quick": quick, "slow": slow}, 7) == {"quick": 1.0, "slow": 5.0}
+    assert (len(quick.left), len(slow.left)) == (20 - 7, 20 - 3)
+
+
+def test_the_page_compares_auto_with_peers_and_cei_with_ei():
+    one = {"auto": 0.01, "ei": 0.01, "cei": 0.02, "carbo": 0.01, "TPE": 0.005, "GPSampler": 0.2}
+    cells = {"7 continuous": {"50": one, "100": {**one, "GPSampler": 0.4}}}
+    assert "| 7 continuous | 100 | 10.0 | 10.0 | 20.0 | 10.0 | 5.0 | 400 |" in cell_table(cells)
+    text = cell_findings(cells)
+    assert "TPE takes 0.5 to 0.5 (7 continuous) times as long as `auto`" in text
+    assert "GPSampler takes 20.0 to 40.0 (7 continuous)" in text
+    assert "`cei` takes 2.0 to 2.0 times" in text
+    assert "5.0 to 6.0 (7 continuous)" in batch_findings({"7 continuous": {"ei": [0.01, 0.05], "cei": [0.01, 0.06]}})
