@@ -194,3 +194,16 @@ def test_the_papers_know_no_hints():
         for study, proposal in zip((named, nameless), pair, strict=True):
             first, *_ = proposal.config.values()
             study.tell(proposal, value=1 / first, cost=first)
+
+
+def test_a_design_leaves_out_what_the_rest_of_the_budget_cannot_pay_for():
+    """By the hint, the largest evaluations cost a hundred times as much as the first one."""
+
+    def dearest(end):
+        policy = CArBO(design_share=1.0, end=end)
+        study = ft.Study(NAMELESS, ft.Budget(cost=40), policy=policy, cheap={"a": 10}, seed=0)
+        study.tell(study.ask(), value=1.0, cost=10.0)
+        return max(proposal.predicted_cost for proposal in study.ask(20))
+
+    assert dearest("ignored") > 30.0
+    assert dearest("planned") <= 30.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from farthing.acquisitions.improvement import Acquisition
-from farthing.acquisitions.maximize import Domain, Ranking, Slice, ranked, stepped, top
+from farthing.acquisitions.maximize import Domain, Effort, Ranking, Slice, ranked, stepped, top
 from farthing.numerics.arrays import Array
 from farthing.numerics.optimize import Function, Rows, minimize_rows
 from farthing.surrogates.cost.log_cost import CostModel
@@ -26,7 +26,7 @@ STARTS = 6  # feasible points, and as many that miss by at most SLACK of log EI:
 SLACK = 1.0
 # Of the augmented Lagrangian, and of L-BFGS in each of them; what still ends outside is moved back inside.
 ROUNDS = (4, 8)
-CONTEXTUAL_TURNS = 2  # of continuous and discrete moves: more turns hardly find cheaper points, and take as long each
+EFFORT = Effort(turns=2)  # more turns hardly find cheaper points, and take as long each
 FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0  # log cost and log EI are both of size 1, so no scaling is needed
 MARGIN = 1e-5  # of log EI: aim this far inside the constraint
 NO_INFLUENCE = 1e-9  # a smaller slope of log cost is rounding
@@ -129,7 +129,7 @@ class Contextual:
 
 def contextual(
     improvement: Acquisition, log_cost: CostModel, domain: Domain, found: Ranking, tradeoff: float,
-    rounds: tuple[int, int] = ROUNDS,
+    rounds: tuple[int, int] = ROUNDS, effort: Effort = EFFORT,
 ) -> Ranking:  # fmt: skip
     """Contextual EI from a ranking by log EI: the cheapest points whose EI is at least (1 - tradeoff) of the best.
 
@@ -144,5 +144,5 @@ def contextual(
     values = utility.of(found.utility, costs)
     close = np.where(np.isinf(values) & (found.utility >= utility.threshold - SLACK), -costs, -np.inf)
     starts = np.unique(np.concatenate([[0], top(values, STARTS), top(close, STARTS)]))  # the best EI is always feasible
-    U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb, CONTEXTUAL_TURNS)
+    U, gained = stepped(utility, domain, found.U[starts], values[starts], utility.climb, effort)
     return ranked(np.concatenate([U, found.U]), np.concatenate([gained, values]))

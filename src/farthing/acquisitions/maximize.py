@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,19 @@ Utility = Callable[[Array], Array]
 POOL = 512  # evenly spread points that are scored
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
 PER_SPREAD = 24  # perturbations of each size
-STARTS = 4  # polished from the spread points, and as many from the perturbations
-ROUNDS = 15  # of L-BFGS each time the continuous coordinates are polished
-TURNS = 4  # alternations of continuous and discrete moves
 WORTH = 1e-4  # gain in log utility below which polishing ends
+
+
+class Effort(NamedTuple):
+    """How much a search does."""
+
+    starts: int = 4  # polished from the spread points, and as many from the perturbations
+    rounds: int = 15  # of L-BFGS each time the continuous coordinates are polished
+    turns: int = 4  # alternations of continuous and discrete moves
+    steps: int = 1_000  # discrete moves of a row in each turn
+
+
+FULL = Effort()
 
 
 class Slice(Protocol):
@@ -70,7 +79,7 @@ def maximize(
     anchors: Array,
     rng: np.random.Generator,
     pool: Array | None = None,
-    rounds: int = ROUNDS,
+    effort: Effort = FULL,
 ) -> Ranking:
     """Admissible points by decreasing utility; empty if none was found.
 
@@ -82,10 +91,10 @@ def maximize(
     U = np.concatenate([spread, near])
     utility = _utility(acquisition, domain, U)
     if np.any(utility > -np.inf):
-        starts = np.unique(
-            np.concatenate([top(utility[: len(spread)], STARTS), len(spread) + top(utility[len(spread) :], STARTS)])
-        )
-        polished, gained = stepped(acquisition, domain, U[starts], utility[starts], uphill(acquisition, rounds))
+        best = [top(utility[: len(spread)], effort.starts), len(spread) + top(utility[len(spread) :], effort.starts)]
+        starts = np.unique(np.concatenate(best))
+        climb = uphill(acquisition, effort.rounds)
+        polished, gained = stepped(acquisition, domain, U[starts], utility[starts], climb, effort)
         U, utility = np.concatenate([polished, U]), np.concatenate([gained, utility])
     return ranked(U, utility)
 
@@ -126,27 +135,27 @@ def top(utility: Array, count: int) -> NDArray[np.intp]:
 
 def stepped(
     utility: Utility, domain: Domain, U: Array, values: Array, climb: Callable[[Domain, Array], Array],
-    turns: int = TURNS,
+    effort: Effort = FULL,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Rows U (b, p) of the given values, improved by `climb` and by discrete moves in turn until neither gains, at most
-    so many times."""
+    """Rows U (b, p) of the given values, improved by `climb` and by discrete moves in turn until neither gains, or the
+    effort is made."""
     U, values = U.copy(), values.copy()
     rows = np.arange(len(U))
     has_discrete = any(count is not None for count in domain.levels)
-    for _ in range(turns):
+    for _ in range(effort.turns):
         before = values[rows].copy()
         if domain.slides:
             _keep_better(utility, domain, U, values, rows, domain.snap(climb(domain, U[rows])))
         if not has_discrete:
             break
-        _step(utility, domain, U, values, rows)
+        _step(utility, domain, U, values, rows, effort.steps)
         rows = rows[values[rows] > before + WORTH]
         if not len(rows):
             break
     return U, values
 
 
-def uphill(acquisition: Acquisition, rounds: int = ROUNDS) -> Callable[[Domain, Array], Array]:
+def uphill(acquisition: Acquisition, rounds: int = FULL.rounds) -> Callable[[Domain, Array], Array]:
     """The climb of an acquisition over the continuous coordinates, all rows at once."""
 
     def climb(domain: Domain, U: Array) -> Array:
@@ -168,9 +177,11 @@ def _keep_better(utility: Utility, domain: Domain, U: Array, values: Array, rows
     U[rows[better]], values[rows[better]] = moved[better], reached[better]
 
 
-def _step(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows) -> None:
-    """Make the best move of one discrete coordinate in each row, and repeat while it gains."""
-    while len(rows):
+def _step(utility: Utility, domain: Domain, U: Array, values: Array, rows: Rows, most: int) -> None:
+    """Make the best move of one discrete coordinate in each row, and repeat while it gains, at most so many times."""
+    for _ in range(most):
+        if not len(rows):
+            return
         moves, owners = domain.neighbours(U[rows])
         if not len(moves):
             return

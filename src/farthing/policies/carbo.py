@@ -65,7 +65,7 @@ class CArBO(CostWeighted):
         speaks = hint is not None or history.cost_knowledge.speaks_at_once
         is_warm = speaks or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
         if is_warm and self._is_designing(history, ledger, speaks):
-            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
+            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
             if proposals:
                 return proposals
         # Where the cost is known at once, only values may be missing.

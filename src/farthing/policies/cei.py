@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from farthing.acquisitions.cost import ROUNDS, contextual
+from farthing.acquisitions.cost import EFFORT, ROUNDS, contextual
 from farthing.checks import number
-from farthing.policies.fits import FittedModels
+from farthing.policies.fits import LATER, FittedModels
 from farthing.policies.model_based import CostWeighted, RankingWithReason
 from farthing.policies.protocol import settle_option
 
@@ -31,7 +31,7 @@ class CEI(CostWeighted):
         found = models.led_by_untried(models.by_improvement())  # else the best EI may be that of a tried point alone
         if models.log_price is None:
             return RankingWithReason(found, "largest expected improvement, no cost known yet")
-        rounds = ROUNDS if models.found is None else LATER_ROUNDS
-        chosen = contextual(models.improvement, models.log_price, models.domain, found, self.tradeoff, rounds)
+        rounds, effort = (ROUNDS, EFFORT) if models.found is None else (LATER_ROUNDS, LATER)
+        chosen = contextual(models.improvement, models.log_price, models.domain, found, self.tradeoff, rounds, effort)
         reason = f"cheapest with at least {1 - self.tradeoff:.0%} of the best expected improvement"
         return RankingWithReason(chosen, reason, found.U)

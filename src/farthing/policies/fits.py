@@ -16,7 +16,7 @@ import numpy as np
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.feasible import IfSuccessful, SuccessModel
 from farthing.acquisitions.improvement import Acquisition, MeanLogEI
-from farthing.acquisitions.maximize import Ranking, maximize
+from farthing.acquisitions.maximize import Effort, Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
 from farthing.history import History, TrackedTrial, units, values
@@ -45,7 +45,7 @@ from farthing.trial import Status
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
 LATER_POOL = 128  # points of the first search that later ones of a batch begin with: running trials change few of them
-LATER_ROUNDS = 6  # of L-BFGS in these, which begin near where the one before ended
+LATER = Effort(starts=2, rounds=6, turns=1, steps=2)  # of these, which begin near where the one before ended
 AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % of the space are hardly ever missed
 
 
@@ -225,7 +225,7 @@ class FittedModels:
         if self.found is None:
             return maximize(acquisition, self.domain, self.anchors, self.rng, self.pool)
         pool = self.found if self.pool is None else self.pool
-        return maximize(acquisition, self.domain, self.anchors, self.rng, pool, LATER_ROUNDS)
+        return maximize(acquisition, self.domain, self.anchors, self.rng, pool, LATER)
 
     def led_by_untried(self, ranking: Ranking) -> Ranking:
         """The ranking from its first point that was not tried: where the search ends in a corner of the space, again

@@ -6,6 +6,7 @@ which needs a cost model and takes cheap configurations far from those already t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -99,10 +100,11 @@ def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.G
 
 def cost_effective_design(
     space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model,
-    hint: CostModel | None = None,
+    hint: CostModel | None = None, most: float = math.inf,
 ) -> list[Proposal]:  # fmt: skip
     """The next n points of the cost-effective design; running trials belong to it already. Before a cost is known, a
-    `hint` says what is cheap. Empty without either."""
+    `hint` says what is cheap. Empty without either. Points that are predicted to cost more than `most` are left out,
+    unless all are."""
     known, fits = cost_model(space, history)
     model = hint if known is None else known
     if model is None:
@@ -111,7 +113,11 @@ def cost_effective_design(
     candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
     candidates = candidates[fresh.admissible(candidates)]
     X = space.features(candidates)
-    log_cost, nearest = model.mean_at(X), distances(X, taken)
+    log_cost = model.mean_at(X)
+    affordable = np.exp(log_cost) <= most
+    if known is not None and affordable.any():
+        candidates, X, log_cost = candidates[affordable], X[affordable], log_cost[affordable]
+    nearest = distances(X, taken)
     says = _who_says(space, history, is_hinted=known is None)
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:

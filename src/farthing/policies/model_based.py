@@ -6,6 +6,7 @@ design, running trials, several proposals at once, what is affordable) is the sa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
@@ -127,6 +128,10 @@ class CostWeighted(ModelBased):
     def cost_model_fit(self) -> CostModelFit:
         return named_cost_model(self.cost_model, self.hints)
 
+    def most(self, ledger: Ledger) -> float:
+        """What a point of the design may cost, as far as the end of the budget is planned."""
+        return ledger.available if self.plans_end else math.inf
+
     def hint(self, space: Space, history: History) -> HintedCost | None:
         """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
         return hint_at_cost(space, history.cost_knowledge) if self.hints else None
@@ -143,7 +148,7 @@ class CostWeighted(ModelBased):
         hint = self.hint(space, history)
         known = hint is not None or history.cost_knowledge.speaks_at_once
         if known and len(history.trials) < self.design_size(space, history):
-            return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint)
+            return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
         return []
 
 
