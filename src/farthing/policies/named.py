@@ -55,7 +55,7 @@ def policy_of(policy: str | Policy) -> Policy:
 def policy_from_json(stored: Mapping[str, Any]) -> Policy:
     """The policy that `policy_as_json` stored.
 
-    >>> policy_from_json({"name": "cei", "tradeoff": 0.5})
+    >>> policy_from_json({"name": "cei", "tradeoff": 0.5, "hints": True})
     CEI(tradeoff=0.5)
     """
     options = completed(stored)
