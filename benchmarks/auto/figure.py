@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.common.figures import bare, command, legend, ticks
+from benchmarks.common.figures import command, legend, regret_panel
 
 TITLES = {"a": "(a) twelve tables", "b": "(b) more tables, and LCBench", "c": "(c) trained live"}
 PEER_COLOURS = ("#9a9a9a", "#c08a2b", "#5b7f3a", "#8a5a9e", "#1b9ac2", "#46b3a5", "#a0522d")
@@ -29,13 +29,7 @@ def draw(axes: Axes, data: dict[str, Any], group: str) -> None:
             color=colours.get(title, OWN_COLOUR), linewidth=1.3 if is_peer else 2.2,
             linestyle=(0, (4, 1.5)) if is_peer else "solid",
         )  # fmt: skip
-    axes.set_title(TITLES[group], fontsize=10)
-    axes.set_xlabel("share of the budget spent, %")
-    axes.set_yscale("log")
-    axes.set_xlim(0, 100)
-    axes.set_yticks(*ticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0]))
-    axes.minorticks_off()
-    bare(axes)
+    regret_panel(axes, TITLES[group])
 
 
 def make(data: dict[str, Any]) -> Figure:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from benchmarks.common.figures import bare, command, legend, ticks
+from benchmarks.common.figures import command, legend, regret_panel
 
 Array = NDArray[np.float64]
 
@@ -46,13 +46,7 @@ def draw(axes: Axes, data: dict[str, Any], title: str, tables: list[str]) -> Non
             100 * SHARES, mean_curve(data, tables, method), label=facts["title"].replace("`", ""),
             color=next(colours[kind]), linewidth=WIDTHS[kind], linestyle=DASHES[kind],
         )  # fmt: skip
-    axes.set_title(title, fontsize=10)
-    axes.set_xlabel("share of the budget spent, %")
-    axes.set_yscale("log")
-    axes.set_xlim(0, 100)
-    axes.set_yticks(*ticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0]))
-    axes.minorticks_off()
-    bare(axes)
+    regret_panel(axes, title)
 
 
 def make(data: dict[str, Any]) -> Figure:

@@ -24,6 +24,17 @@ def ticks(values: list[float]) -> tuple[list[float], list[str]]:
     return values, [f"{value:g}" for value in values]
 
 
+def regret_panel(axes: Axes, title: str) -> None:
+    """The look of a panel that has regret over the share of a budget."""
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("share of the budget spent, %")
+    axes.set_yscale("log")
+    axes.set_xlim(0, 100)
+    axes.set_yticks(*ticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0]))
+    axes.minorticks_off()
+    bare(axes)
+
+
 def legend(figure: Figure, axes: Axes) -> None:
     """One legend for all panels, to their right, with the lines of one."""
     handles, labels = axes.get_legend_handles_labels()

@@ -26,6 +26,7 @@ from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.preparation import Preparation, Snapshot, finished
+from farthing.policies.protocol import generator_of
 from farthing.policies.thinking import Thinking
 from farthing.policies.worth import not_worth
 from farthing.record.added import Added
@@ -197,7 +198,7 @@ class Session:
             if found is not None:
                 proposals, way, seen = [found.proposal], found.preparation.way, found.preparation.seen
             else:
-                proposals, way = self._from_policy(n, number, seconds)
+                proposals, way = self._from_policy(n, seconds)
             if judged := not_worth(self.history, proposals):
                 self.record.write(Judged(judged.gain, judged.cost, overhead()))
                 return []
@@ -285,12 +286,11 @@ class Session:
         needs_some = finishes_best(self.policy) and math.isfinite(seconds)
         return seconds * share_to_think(self.history, self.ledger) if needs_some else seconds
 
-    def _from_policy(self, n: int, ask: int, seconds: float) -> tuple[list[Proposal], Way]:
+    def _from_policy(self, n: int, seconds: float) -> tuple[list[Proposal], Way]:
         """What the policy proposes, and the way it took: each draws from the beginning of the ask's own generator."""
 
         def think(history: History) -> list[Proposal]:
-            rng = np.random.default_rng([self.seed, ask])
-            return self.policy.propose(self.space, history, self.ledger, n, rng)
+            return self.policy.propose(self.space, history, self.ledger, n, generator_of(history))
 
         proposals, way = self._thought(self.history, seconds, think)
         return [self._checked(proposal) for proposal in proposals], way

@@ -17,7 +17,6 @@ from farthing.budget import Ledger
 from farthing.checks import number, one_of
 from farthing.history import History
 from farthing.policies.candidates import FreshSpace
-from farthing.policies.cost_models import hint_at_cost
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
 from farthing.policies.initial_design import cost_effective_design, design_share, uniform_design
@@ -61,10 +60,10 @@ class CArBO(CostWeighted):
     def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        hint = self.hint(space, history)
-        speaks = hint is not None or history.cost_knowledge.speaks_at_once
-        is_warm = speaks or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
-        if is_warm and self._is_designing(history, ledger, speaks):
+        informed = self.is_informed(space, history.cost_knowledge)
+        is_warm = informed or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
+        if is_warm and self._is_designing(history, ledger, informed):
+            hint = self.hint(space, history.cost_knowledge)
             proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
             if proposals:
                 return proposals
@@ -73,19 +72,18 @@ class CArBO(CostWeighted):
             return uniform_design(FreshSpace(space, history), history, n, rng)
         return super().designed(space, history, ledger, n, rng)
 
-    def _is_designing(self, history: History, ledger: Ledger, speaks: bool) -> bool:
+    def _is_designing(self, history: History, ledger: Ledger, informed: bool) -> bool:
         """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self._share(speaks)
+        return ledger.fraction + design_share(known, ledger) < self._share(informed)
 
-    def _share(self, speaks: bool) -> float:
-        """tau_init / tau, by whether something speaks of costs before they are known."""
+    def _share(self, informed: bool) -> float:
+        """tau_init / tau."""
         if self.design_share is not None:
             return self.design_share
-        return INFORMED_DESIGN_SHARE if speaks else DESIGN_SHARE
+        return INFORMED_DESIGN_SHARE if informed else DESIGN_SHARE
 
     def rank(self, models: FittedModels) -> RankingWithReason:
-        knowledge = models.cost_knowledge
-        speaks = knowledge.speaks_at_once or (self.hints and hint_at_cost(models.space, knowledge) is not None)
-        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, self._share(speaks))
+        share = self._share(self.is_informed(models.space, models.cost_knowledge))
+        alpha = self.floor + (self.alpha - self.floor) * cooled(models.ledger, share)
         return rank_per_cost(models, alpha)

@@ -71,7 +71,7 @@ def _hinted(space: Space, cheap: tuple[tuple[str, float], ...]) -> HintedCost | 
         if not isinstance(param, Choice):
             ends[columns], slopes[columns] = _hint_of_number(name, param, given.get(name))
         elif name in given and len(columns) in (1, param.levels):  # more options share columns, which say nothing alone
-            level = min(int(given[name] * param.levels), param.levels - 1)
+            level = _level(given[name], param.levels)
             column, end = (columns[0], float(level)) if len(columns) == 1 else (columns[level], ONE_HOT)
             ends[column], slopes[column] = end, OTHER_OPTION / max(end, 1.0 - end)
     if not slopes.any():
@@ -83,11 +83,14 @@ def _hint_of_number(name: str, param: Real | Integer | Ordered, cheap: float | N
     """The cheap end of a parameter, as its feature, and how log cost grows across its range."""
     ratio = _log_ratio(param)
     if cheap is not None:
-        levels = param.positions if isinstance(param, Ordered) else None
-        end = cheap if levels is None else float(levels[min(int(cheap * len(levels)), len(levels) - 1)])
+        end = float(param.positions[_level(cheap, param.levels)]) if isinstance(param, Ordered) else cheap
         return end, abs(ratio)
     slope = elasticity(name) * ratio
     return float(slope < 0.0), abs(slope)
+
+
+def _level(unit: float, levels: int) -> int:
+    return min(int(unit * levels), levels - 1)
 
 
 def _log_ratio(param: Real | Integer | Ordered) -> float:

@@ -17,6 +17,7 @@ from farthing.acquisitions.cost import PerCost
 from farthing.budget import Ledger
 from farthing.checks import one_of, switch, whole_number
 from farthing.history import History, Way
+from farthing.history.cost_knowledge import CostKnowledge
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import CostModelFit, chosen_cost_model, hint_at_cost, named_cost_model
 from farthing.policies.fits import FEWEST_VALUES, FittedModels, rows_known, success_model
@@ -132,22 +133,25 @@ class CostWeighted(ModelBased):
         """What a point of the design may cost, as far as the end of the budget is planned."""
         return ledger.available if self.plans_end else math.inf
 
-    def hint(self, space: Space, history: History) -> HintedCost | None:
+    def hint(self, space: Space, knowledge: CostKnowledge) -> HintedCost | None:
         """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
-        return hint_at_cost(space, history.cost_knowledge) if self.hints else None
+        return hint_at_cost(space, knowledge) if self.hints else None
+
+    def is_informed(self, space: Space, knowledge: CostKnowledge) -> bool:
+        """Whether costs are known or hinted at before the first evaluation."""
+        return knowledge.speaks_at_once or self.hint(space, knowledge) is not None
 
     def design_size(self, space: Space, history: History) -> int:
         if self.initial is not None:
             return self.initial
-        speaks = history.cost_knowledge.speaks_at_once or self.hint(space, history) is not None
-        return INFORMED_WARM_UP if speaks else WARM_UP
+        return INFORMED_WARM_UP if self.is_informed(space, history.cost_knowledge) else WARM_UP
 
     def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        hint = self.hint(space, history)
-        known = hint is not None or history.cost_knowledge.speaks_at_once
-        if known and len(history.trials) < self.design_size(space, history):
+        knowledge = history.cost_knowledge
+        if self.is_informed(space, knowledge) and len(history.trials) < self.design_size(space, history):
+            hint = self.hint(space, knowledge)
             return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
         return []
 

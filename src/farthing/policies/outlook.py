@@ -26,7 +26,7 @@ from farthing.numerics.threads import one_blas_thread
 from farthing.policies.auto import trains_in_steps
 from farthing.policies.fits import FEWEST_VALUES, scale_of, success_model, value_model
 from farthing.policies.model_options import ModelledValues
-from farthing.policies.protocol import Policy, needs_steps, rows_of
+from farthing.policies.protocol import Policy, generator_of, needs_steps, rows_of
 from farthing.policies.thinking import Thinking
 from farthing.record.record import Record
 from farthing.space import Space
@@ -114,7 +114,7 @@ def _outlook_at(
 ) -> Outlook:  # fmt: skip
     each = _usual_cost(history, ledger, unit)
     n = min(max(math.ceil(spend / each), 1), MOST)
-    rng = np.random.default_rng([history.seed, history.asks])  # that of the next ask
+    rng = generator_of(history)
     proposals = policy.propose(space, history, _with_room(ledger, unit, spend), n, rng)
     if not proposals:
         raise SpaceExhausted("outlook: every allowed configuration was proposed")

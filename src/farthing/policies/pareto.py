@@ -40,7 +40,7 @@ from farthing.policies.fits import FEWEST_VALUES, FittedModels, value_model
 from farthing.policies.initial_design import design_size
 from farthing.policies.model_based import CostWeighted, ModelBased
 from farthing.policies.model_options import ModelOptions
-from farthing.policies.protocol import Policy
+from farthing.policies.protocol import Policy, generator_of
 from farthing.record.events import Asked
 from farthing.record.record import Record
 from farthing.record.state import State
@@ -112,7 +112,7 @@ def _seen(record: Record, name: str, trial: int | None) -> tuple[State, np.rando
     state = record.state if trial is None else record.before(checks.whole_number(name, trial, or_none=True))
     if state.history.way is Way.NONE:  # it had no model: the front is the one it would have seen
         state = replace(state, history=replace(state.history, way=Way.FULL))
-    return state, np.random.default_rng([record.settings.seed, state.history.asks])
+    return state, generator_of(state.history)
 
 
 def _seen_twice(
