@@ -31,13 +31,15 @@ from farthing.space import Space
 from farthing.surrogates.curves.network import weights
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
-EDITION = 4  # counts the changes of what `auto` does; a study file holds the one it was begun with
+EDITION = 5  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
     2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, the "
     "noise of curves may be smaller, of equally expensive configurations the initial design takes those far from each "
     "other, and with cost_features a process on the counts joins the average of cost models",
     3: "for learners that train step by step it stands for thaw instead of bapi",
     4: "names of parameters and cheap= hint at what is cheap until costs are known, and the initial design is shorter",
+    5: "for functions that return one value, an improvement counts as far as one evaluation would show it: what looks "
+    "like noise is no reason to measure the best configuration again and again",
 }
 
 

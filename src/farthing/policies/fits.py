@@ -15,7 +15,7 @@ import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.feasible import IfSuccessful, SuccessModel
-from farthing.acquisitions.improvement import Acquisition, MeanLogEI
+from farthing.acquisitions.improvement import Acquisition, Believed, MeanLogEI
 from farthing.acquisitions.maximize import Effort, Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
@@ -193,7 +193,8 @@ class FittedModels:
     @property
     def improvement(self) -> Acquisition:
         """log EI, times the chance of success and, near the end of the budget, the chance that it is affordable."""
-        return self.if_possible(MeanLogEI(self.fantasies))
+        believes = self.options.target == "belief"
+        return self.if_possible(MeanLogEI(Believed(self.fantasies, self.value.noise) if believes else self.fantasies))
 
     def if_possible(self, acquisition: Acquisition) -> Acquisition:
         """An acquisition plus the log chance of success and, near the end of the budget, that of being affordable."""
