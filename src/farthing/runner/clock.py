@@ -4,12 +4,15 @@ While the run waits for evaluations, time is theirs, however many there are. Whi
 worker process to be ready, it is time to start up. All the rest is the optimiser's. All three are due until they are
 charged with the next event. The clock never goes backwards. A second thread may read it (heartbeat.py): what it holds
 is one value, which is replaced and never changed.
+
+What the time is, a timer says: all of a run reads the one of its clock. Where evaluations are simulated, it is that of
+the simulation.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -22,7 +25,14 @@ from farthing.session import Session
 # take 0.3 seconds, all of it where they take 0.02, and a quarter nearly as much as the better of these two in both.
 THINKING_SHARE = 0.25
 
+Timer = Callable[[], float]  # seconds since any moment
+
 _began: ContextVar[float | None] = ContextVar("farthing_began", default=None)
+
+
+def wall_clock() -> float:
+    """The timer of runs."""
+    return time.perf_counter()
 
 
 @contextmanager
@@ -79,8 +89,10 @@ class Uncharged(NamedTuple):
 class Clock:
     """Says whose time it is, and how much of it is not charged yet."""
 
-    def __init__(self, session: Session, began: float, metered: Collection[str] = ()) -> None:
-        self._session, self.began = session, began
+    def __init__(
+        self, session: Session, began: float, metered: Collection[str] = (), timer: Timer = wall_clock
+    ) -> None:  # fmt: skip
+        self._session, self.began, self.read = session, began, timer
         self._metered = metered  # units that something else measures
         self._due = Uncharged(began)
         self._taken_at: State | None = None  # what was known when amounts were last taken to be charged
@@ -105,7 +117,7 @@ class Clock:
     @property
     def now(self) -> Uncharged:
         """What is not charged yet at this moment."""
-        return self._due.at(time.perf_counter())
+        return self._due.at(self.read())
 
     @property
     def due(self) -> Charges:

@@ -9,7 +9,6 @@ exception, or native code swallow it, and what it returns then is the value of h
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -69,10 +68,9 @@ class Active:
     limits: TrialLimits = field(default_factory=TrialLimits)  # of its seconds, those before included
     doom: Doom | None = None
 
-    @property
-    def age(self) -> float:
+    def age(self, now: float) -> float:
         """Seconds that were not charged yet."""
-        return max(time.perf_counter() - self.began, 0.0)
+        return max(now - self.began, 0.0)
 
 
 @dataclass(eq=False)
@@ -96,9 +94,9 @@ class Enforcement:
         """Seconds until something may have to be done; None: for ever."""
         if not self.executor.can_kill:
             return None
-        now, undoomed = time.perf_counter(), [a for a in self.active.values() if a.doom is None]
+        now, undoomed = self.clock.read(), [a for a in self.active.values() if a.doom is None]
         until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
-        until += [active.limits.seconds - active.before - active.age for active in undoomed]
+        until += [active.limits.seconds - active.before - active.age(now) for active in undoomed]
         if undoomed:
             until.append(self.seconds_left)
             if self.limits.bytes < math.inf:
@@ -115,13 +113,19 @@ class Enforcement:
         self._doom_all()
         self._doom_slow()
         self._doom_large()
-        now = time.perf_counter()
+        now = self.clock.read()
         return [number for number, a in self.active.items() if a.doom is not None and now >= a.doom.kill_at]
 
     @property
     def seconds_left(self) -> float:
         """Until a limit of the budget that time uses up is reached, if all goes on as it does."""
-        return self.clock.seconds_left([active.age for active in self.active.values()])
+        return self.clock.seconds_left(self.ages)
+
+    @property
+    def ages(self) -> list[float]:
+        """Of all evaluations."""
+        now = self.clock.read()
+        return [active.age(now) for active in self.active.values()]
 
     def verdict_on(self, number: int, answer: Answer, seconds: float) -> Verdict | None:
         """Why an answer does not count, if it does not; by the worker's clock the action took that many seconds. An
@@ -135,8 +139,9 @@ class Enforcement:
             return None
         if active.before + seconds >= active.limits.seconds:
             return _at_limit(GRACE, active.limits.seconds_text)
-        ages = [seconds if other == number else a.age for other, a in self.active.items()]
-        left_when_it_ended = self.clock.seconds_ahead(ages) + active.age - seconds
+        now = self.clock.read()
+        ages = [seconds if other == number else a.age(now) for other, a in self.active.items()]
+        left_when_it_ended = self.clock.seconds_ahead(ages) + active.age(now) - seconds
         return OUT_OF_BUDGET if left_when_it_ended < 0.0 else None
 
     def _doom_all(self) -> None:
@@ -161,7 +166,7 @@ class Enforcement:
     def _is_spent(self) -> bool:
         """Whether a limit is reached that running evaluations go on to use up, by what meters show now too; the number
         of evaluations is not one of these."""
-        ledger, now = self.session.ledger, time.perf_counter()
+        ledger, now = self.session.ledger, self.clock.read()
         if self.meters.units and now >= self._next_meters:
             self._next_meters = now + METER_POLL
             shown = [active.gauges.spent() for active in self.active.values()]
@@ -170,21 +175,22 @@ class Enforcement:
         return ledger.reached not in (None, "evaluations")
 
     def _doom_slow(self) -> None:
+        now = self.clock.read()
         for number, active in self.active.items():
-            if active.doom is None and active.before + active.age >= active.limits.seconds:
+            if active.doom is None and active.before + active.age(now) >= active.limits.seconds:
                 self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
 
     def _doom_large(self) -> None:
-        if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:
+        if self.limits.bytes == math.inf or self.clock.read() < self._next_memory:
             return
         for number in self._memory.above({number: self.executor.process_of(number) for number in self.active}):
             if self.active[number].doom is None:
                 self._doom(number, _at_limit(0.0, self.limits.bytes_text))
-        self._next_memory = time.perf_counter() + MEMORY_POLL
+        self._next_memory = self.clock.read() + MEMORY_POLL
 
     def _doom(self, number: int, verdict: Verdict) -> None:
         """Tell an evaluation to end. A training step that has time to come to its end by itself is only waited for."""
-        self.active[number].doom = Doom(time.perf_counter() + verdict.grace, verdict)
+        self.active[number].doom = Doom(self.clock.read() + verdict.grace, verdict)
         is_training = len(self.session.history.trials[number].curve) > 0
         if verdict.grace < PREEMPTED_GRACE or not is_training:
             self.executor.tell_to_end(number)
