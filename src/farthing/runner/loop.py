@@ -265,6 +265,8 @@ class _Loop:
                 raise KeyboardInterrupt
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
+            case AnswerKind.LOST:
+                self._lost(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
                 self._died(number, f"was told to end by {answer.reason}, and not by the run", seconds)
             case AnswerKind.ENDED:
@@ -295,6 +297,13 @@ class _Loop:
             self._condemn(number, seconds)
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
+
+    def _lost(self, number: int, reason: str, seconds: float) -> None:
+        """Where it ran is gone: it runs again, from its checkpoint if it wrote one."""
+        if self.active[number].doom is not None:
+            self._condemn(number, seconds)
+        else:
+            self._finish(number, Outcome(Status.INTERRUPTED, error=f"interrupted: {reason}"), seconds)
 
     def _is_preempted(self) -> bool:
         """Whether whoever sent a worker SIGTERM or SIGHUP signals the run too: schedulers of clusters signal all
