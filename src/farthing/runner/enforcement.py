@@ -9,18 +9,18 @@ exception, or native code swallow it, and what it returns then is the value of h
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from farthing.errors import TargetReached
-from farthing.runner.checkpoints import Checkpoints
-from farthing.runner.clock import Clock
+from farthing.runner.active import Advancing, Doom, Verdict
+from farthing.runner.clock import Ages, Clock
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.memory import MemoryWatch
 from farthing.runner.messages import Answer
-from farthing.runner.meters import Gauges, Meters
+from farthing.runner.meters import Meters
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
 
@@ -32,45 +32,7 @@ DELAY = 0.05  # seconds that a worker's clock may be behind the run's: a message
 LIMITS = (EndedBy.BUDGET, EndedBy.TRIAL_LIMIT)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Why an evaluation has to end, and how long it has to do so by itself."""
-
-    grace: float  # seconds
-    status: Status
-    ended_by: EndedBy
-    error: str
-
-
 OUT_OF_BUDGET = Verdict(GRACE, Status.KILLED, EndedBy.BUDGET, "killed: the budget is spent")
-
-
-@dataclass(frozen=True)
-class Doom:
-    """That an evaluation will be killed: when, and how that is recorded."""
-
-    kill_at: float
-    verdict: Verdict
-
-    @property
-    def since(self) -> float:
-        return self.kill_at - self.verdict.grace
-
-
-@dataclass
-class Active:
-    """An evaluation that is advancing."""
-
-    checkpoints: Checkpoints
-    began: float  # of the action that is being waited for
-    before: float = 0.0  # seconds of the actions before it, since the run began
-    gauges: Gauges = field(default_factory=Gauges)
-    limits: TrialLimits = field(default_factory=TrialLimits)  # of its seconds, those before included
-    doom: Doom | None = None
-
-    def age(self, now: float) -> float:
-        """Seconds that were not charged yet."""
-        return max(now - self.began, 0.0)
 
 
 @dataclass(eq=False)
@@ -83,7 +45,7 @@ class Enforcement:
     meters: Meters
     interrupts: Interrupts
     limits: TrialLimits
-    active: Mapping[int, Active]
+    active: Advancing
     _next_memory: float = 0.0  # when to look
     _next_meters: float = 0.0
 
@@ -94,27 +56,30 @@ class Enforcement:
         """Seconds until something may have to be done; None: for ever."""
         if not self.executor.can_kill:
             return None
-        now, undoomed = self.clock.read(), [a for a in self.active.values() if a.doom is None]
-        until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
-        until += [active.limits.seconds - active.before - active.age(now) for active in undoomed]
-        if undoomed:
+        now = self.clock.read()
+        until = [self.active.next_due() - now]
+        if not self.active.are_doomed:
             until.append(self.seconds_left)
             if self.limits.bytes < math.inf:
                 until.append(self._next_memory - now)
             if self.meters.units:
                 until.append(self._next_meters - now)
-        soonest = min(until, default=math.inf)
+        soonest = min(until)
         return None if math.isinf(soonest) else max(soonest, 0.0)
 
-    def overdue(self) -> list[int]:
-        """Doom what is past a limit; the numbers of those whose moment has passed."""
+    def overdue(self) -> Iterator[int]:
+        """Doom what is past a limit; the numbers of those whose moment has passed, each of which is ended before the
+        next one is looked for."""
         if not self.executor.can_kill or not self.active:
-            return []
+            return
         self._doom_all()
-        self._doom_slow()
         self._doom_large()
-        now = self.clock.read()
-        return [number for number, a in self.active.items() if a.doom is not None and now >= a.doom.kill_at]
+        for number in self.active.due(self.clock.read()):
+            active = self.active[number]
+            if active.doom is not None:
+                yield number
+            else:
+                self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
 
     @property
     def seconds_left(self) -> float:
@@ -122,10 +87,9 @@ class Enforcement:
         return self.clock.seconds_left(self.ages)
 
     @property
-    def ages(self) -> list[float]:
-        """Of all evaluations."""
-        now = self.clock.read()
-        return [active.age(now) for active in self.active.values()]
+    def ages(self) -> Ages:
+        """Of all evaluations together."""
+        return self.active.ages(self.clock.read())
 
     def verdict_on(self, number: int, answer: Answer, seconds: float) -> Verdict | None:
         """Why an answer does not count, if it does not; by the worker's clock the action took that many seconds. An
@@ -140,14 +104,14 @@ class Enforcement:
         if active.before + seconds >= active.limits.seconds:
             return _at_limit(GRACE, active.limits.seconds_text)
         now = self.clock.read()
-        ages = [seconds if other == number else a.age(now) for other, a in self.active.items()]
+        ages = self.active.ages(now).with_one(seconds, instead_of=active.age(now))
         left_when_it_ended = self.clock.seconds_ahead(ages) + active.age(now) - seconds
         return OUT_OF_BUDGET if left_when_it_ended < 0.0 else None
 
     def _doom_all(self) -> None:
         """Where the budget, the study or a signal leaves no time for anybody."""
         verdict = self._verdict_on_all()
-        if verdict is None:
+        if verdict is None or (self.active.are_doomed and verdict.grace > 0.0):
             return
         for number, active in self.active.items():
             if active.doom is None or verdict.grace == 0.0:
@@ -174,12 +138,6 @@ class Enforcement:
             ledger = ledger.charged({"evaluation": due})
         return ledger.reached not in (None, "evaluations")
 
-    def _doom_slow(self) -> None:
-        now = self.clock.read()
-        for number, active in self.active.items():
-            if active.doom is None and active.before + active.age(now) >= active.limits.seconds:
-                self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
-
     def _doom_large(self) -> None:
         if self.limits.bytes == math.inf or self.clock.read() < self._next_memory:
             return
@@ -190,7 +148,7 @@ class Enforcement:
 
     def _doom(self, number: int, verdict: Verdict) -> None:
         """Tell an evaluation to end. A training step that has time to come to its end by itself is only waited for."""
-        self.active[number].doom = Doom(self.clock.read() + verdict.grace, verdict)
+        self.active.doom(number, Doom(self.clock.read() + verdict.grace, verdict))
         is_training = len(self.session.history.trials[number].curve) > 0
         if verdict.grace < PREEMPTED_GRACE or not is_training:
             self.executor.tell_to_end(number)

@@ -9,7 +9,6 @@ interpreter's lock.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -48,7 +47,7 @@ class Heartbeat:
 
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session, self._clock = session, clock
-        self._spending: Mapping[int, Spending] = {}  # replaced as a whole: the thread may be reading it
+        self._spending: dict[int, Spending] = {}  # the thread copies it at once before it looks
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -64,11 +63,11 @@ class Heartbeat:
 
     def advances(self, trial: int, gauges: Gauges) -> None:
         """From here on an evaluation spends."""
-        self._spending = {**self._spending, trial: Spending(self._clock.read(), gauges)}
+        self._spending[trial] = Spending(self._clock.read(), gauges)
 
     def rests(self, trial: int) -> None:
         """What an evaluation spent is charged with the next event."""
-        self._spending = {number: spending for number, spending in self._spending.items() if number != trial}
+        self._spending.pop(trial, None)
 
     def _beat_on(self) -> None:
         """What came before the run counts too, so the first beat may be overdue."""
@@ -83,7 +82,7 @@ class Heartbeat:
         for _ in range(TRIES):
             events, budget = record.events, record.ledger.budget
             due, now = self._clock.due, self._clock.read()
-            trials = {number: spending.amounts(budget, now) for number, spending in self._spending.items()}
+            trials = {number: spending.amounts(budget, now) for number, spending in self._spending.copy().items()}
             if self._ended.is_set():
                 return
             if self._clock.is_charging:

@@ -22,11 +22,12 @@ from farthing.checks import read_value
 from farthing.errors import EveryTrialFailed, InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
 from farthing.policies.protocol import needs_steps
+from farthing.runner.active import Active, Advancing, Doom
 from farthing.runner.charging import Charging
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock, Timer, wall_clock
-from farthing.runner.enforcement import Active, Doom, Enforcement
+from farthing.runner.enforcement import Enforcement
 from farthing.runner.executors import Assignment, Executor
 from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
@@ -109,7 +110,7 @@ class _Loop:
     callbacks: Sequence[Callable[[Trial], Any]]
     failures: FirstFailures
     thinker: Thinker | None = None  # None where asks are made in turn
-    active: dict[int, Active] = field(default_factory=dict)
+    active: Advancing = field(default_factory=Advancing)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
     refused: History | None = None  # for which there was no proposal
 
@@ -195,7 +196,7 @@ class _Loop:
         checkpoints = Checkpoints(folder) if alive is None else alive
         before = self.seconds.pop(number, 0.0)
         limits = self._limits_of(proposal, before)
-        self.active[number] = Active(checkpoints, self.clock.read(), before, limits=limits)
+        self.active.add(number, Active(checkpoints, self.clock.read(), before, limits=limits))
         if alive is not None:
             self._step(number)
         else:
@@ -221,9 +222,9 @@ class _Loop:
     def _measure(self, number: int) -> None:
         """From here on time and all that meters count is this evaluation's."""
         self.kept.before_step(number)
-        active = self.active[number]
-        active.began, active.gauges = self.clock.read(), self.meters.begin(self.executor.process_of(number))
-        self.heartbeat.advances(number, active.gauges)
+        self.active.begin(number, self.clock.read())
+        gauges = self.active[number].gauges = self.meters.begin(self.executor.process_of(number))
+        self.heartbeat.advances(number, gauges)
 
     def _assignment(self, proposal: Proposal, folder: Path) -> Assignment:
         number = proposal.trial
@@ -253,7 +254,8 @@ class _Loop:
         seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
         verdict = self.enforcement.verdict_on(number, answer, seconds)
         if verdict is not None:
-            active.doom = active.doom or Doom(self.clock.read(), verdict)
+            if active.doom is None:
+                self.active.doom(number, Doom(self.clock.read(), verdict))
             self._condemn(number, age)
             return
         if answer.told_by and active.doom is None and self._is_preempted():
@@ -333,7 +335,7 @@ class _Loop:
             self.paused.pause(number, active.checkpoints)
             self._announce(number)
         else:
-            del self.active[number]
+            self.active.pop(number)
             self.paused.close([number])
             self._announce(number)
 
