@@ -23,7 +23,7 @@ from farthing.history import History, TrackedTrial, units, values
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.ways import HURRIED_ROWS
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.rows import EXACT, MOST_KNOWN, few_rows, fitted_rows
+from farthing.numerics.rows import EXACT, MOST_KNOWN, MOST_PENDING, few_rows, fitted_rows
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import CostModelFit
 from farthing.policies.initial_design import design_share
@@ -159,7 +159,7 @@ class FittedModels:
         U, y = units(complete, p), values(complete)
         value = value_model(space, U, y, history, options.values)
         target = float(np.min(value.y if options.target == "least" else value.mean_at(value.X)))
-        pending = space.features(units(history.running, p))
+        pending = space.features(units(history.running[-MOST_PENDING:], p))
         log_cost, cost_fit = cost_model(space, history)
         success = success_model(space, history)
         success_fit = {} if success is None else {"success": success.hyperparameters.as_json()}

@@ -41,6 +41,7 @@ class AnswerKind(StrEnum):
     INTERRUPTED = "interrupted"  # the objective raised KeyboardInterrupt
     TERMINATED = "terminated"  # SIGTERM ended the objective
     DIED = "died"  # the process is gone
+    LOST = "lost"  # the machine is gone, or the process by no doing of the objective: the trial runs again
 
 
 @dataclass(frozen=True)

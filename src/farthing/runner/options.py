@@ -89,7 +89,7 @@ class RunOptions:
                 setup = WorkerSetup.of(objective, session.space, self.workers, forks=self.isolate != SPAWN)
                 reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
                 pool = ProcessPool(setup, session.space, self.workers, interrupts, reuse)
-                return pool.started(clock.seconds_left([]))
+                return pool.started(clock.seconds_left())
         except CannotIsolate as error:
             if is_needed:
                 raise InvalidArgument(f"the objective cannot run in a process of its own: {error}") from error

@@ -99,11 +99,13 @@ class PausedLearners:
 
     def lose(self, number: int) -> None:
         """The process of a paused learner is gone: it goes on from its last checkpoint."""
+        if number not in self._paused:  # it was closed for another one that was paused at the same moment
+            return
         checkpoints, trial = self._paused.pop(number), self._session.history.trials[number]
         self._executor.kill(number)
         self._session.drop(number, trial.saved_step if checkpoints else 0)
 
     def close(self, numbers: list[int]) -> None:
         """Let learners that wait after a step clean up, for as long as the budget allows."""
-        left = min(self._clock.seconds_left(()), CLOSING_SECONDS)
+        left = min(self._clock.seconds_left(), CLOSING_SECONDS)
         self._executor.close(numbers, max(left, LEAST_CLOSING_SECONDS))
