@@ -21,6 +21,7 @@ import pytest
 from ray_objectives import busy, forgetful, hanging, large, nap, training, with_accidents
 
 import farthing as ft
+from farthing.adapters.ray import pool
 from farthing.errors import InvalidArgument
 from farthing.trial import EndedBy
 from learners import bodies
@@ -207,8 +208,9 @@ def test_a_paused_training_goes_on_at_another_node_from_its_checkpoint(machines,
     assert (tmp_path / "shared" / "s.db.checkpoints").is_dir()
 
 
-def test_a_paused_learner_keeps_its_actor_until_another_evaluation_wants_it(machines):
+def test_a_paused_learner_keeps_its_actor_until_another_evaluation_wants_it(machines, monkeypatch):
     """Without checkpoints: while an actor is free it is kept, and then it goes on where it was."""
+    monkeypatch.setattr(pool, "YOUNG_SECONDS", 4 * LATE)  # actors start late on a busy machine
 
     def retrained(n: int) -> float:
         study = ft.tune(

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -72,10 +72,12 @@ class Calls(Interrupts):
         return [self._ends[0]]
 
     def wake(self) -> None:
-        try:
+        with suppress(OSError):  # it is full, and so awake enough; or it is closed
             self._ends[1].send(b"\0")
-        except BlockingIOError:  # it is awake enough
-            return
+
+    def close(self) -> None:
+        for end in self._ends:
+            end.close()
 
 
 class NodeWorker:
@@ -113,6 +115,7 @@ class NodeWorker:
             if isinstance(failed, CannotIsolate):
                 self._say(Refused(str(failed)))
             error = f"{type(failed).__name__}: {failed}"
+        self._calls.close()
         self._say(Gone(error))
 
     def _surroundings(self) -> Surroundings:

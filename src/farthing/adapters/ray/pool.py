@@ -47,7 +47,7 @@ from farthing.trial import Config
 
 POLL = 1.0  # seconds between looks at what has to be done without being told
 SAID_AFTER = 15.0  # seconds without a worker before that is said
-YOUNG_SECONDS = 10.0  # that an actor may be pending before the cluster has no room for it
+YOUNG_SECONDS = 30.0  # that an actor may be pending before the cluster is taken to have no room for it
 IDLE_SECONDS = 30.0  # after which an actor that nobody needs gives back what it holds
 FREEING_SECONDS = 15.0  # that an actor may take to end an evaluation: its worker has five to be dead
 ENDING_SECONDS = 6.0  # the same at the end of the run, for all together
