@@ -317,7 +317,7 @@ class Study(StudyView):
         After Ctrl-C all is recorded. Then a script goes on with KeyboardInterrupt, whose `study` is the study; at a
         prompt (Python, IPython, a notebook) the study is returned, and its `interrupted` is True.
 
-        workers        number of evaluations that run in parallel
+        workers        number of evaluations that run in parallel, or a cluster: ft.Ray(address="auto", n=64)
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
                        money is limited, and refuses an objective that cannot be sent to another process; "spawn" is
                        True without forks: each process is a new one and loads the objective itself
