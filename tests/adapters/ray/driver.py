@@ -21,7 +21,7 @@ def main(address: str, file: str) -> None:
         os.write(1, b"ended\n")
 
     ft.tune(
-        partial(nap, 0.5), SPACE, "5m, 12 evaluations", policy="sobol", seed=0, storage=file, progress=False,
+        partial(nap, 1.5), SPACE, "5m, 12 evaluations", policy="sobol", seed=0, storage=file, progress=False,
         workers=ft.Ray(address=address, n=4), callbacks=[said],
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -23,7 +24,7 @@ class Actor:
     """An actor that was asked for. It is pending until it has said where it is."""
 
     def __init__(self, number: int, handle: Any) -> None:
-        self.number, self._handle = number, handle
+        self.number, self._handle, self._orders = number, handle, count()
         self.asked = time.monotonic()
         self.facts: Facts | None = None
         self.is_ready = False  # its worker has loaded the objective
@@ -46,13 +47,13 @@ class Actor:
         """As messages name it."""
         return "an actor that has not started" if self.facts is None else self.facts.name
 
-    def order(self, *orders: Order) -> None:
+    def order(self, order: Order) -> None:
         with suppress(Exception):  # whatever Ray raises for one that is gone: listening shows that too
-            self._handle.order.remote(*orders)
+            self._handle.order.remote(next(self._orders), order)
 
     def hear(self) -> Any:
         """What it says next, as a future."""
-        return self._handle.hear.options(concurrency_group="hear").remote().future()
+        return self._handle.hear.remote().future()
 
     def kill(self) -> None:
         """The process of the actor; its supervisor ends what the worker left."""

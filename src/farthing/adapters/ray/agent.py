@@ -25,22 +25,27 @@ SILENCE_POLL = 1.0
 
 
 class Agent:
-    """Methods are called by Ray: `order` in one thread, `hear` in another."""
+    """Methods are called by Ray, in several threads: so orders have numbers, and are obeyed in the order of these."""
 
     def __init__(self, job: Job, objective: bytes, silence: float = SILENCE_SECONDS) -> None:
         warnings.simplefilter("error", RuntimeWarning)  # then ours are logged, which the worker passes on to the run
         self._said: list[Said] = []
         self._changed = threading.Condition()
+        self._early: dict[int, Order] = {}  # that came before others
+        self._next, self._obeying = 0, threading.Lock()
         self._heard, self._silence = time.monotonic(), silence
         self._say(_facts(job))
         self._worker = NodeWorker(job, objective, _own_folder(), self._say)
         start_thread("farthing-worker", self._worker.run)
         start_thread("farthing-silence", self._end_in_silence)
 
-    def order(self, *orders: Order) -> None:
-        """Do that, in this order."""
-        for order in orders:
-            self._worker.order(order)
+    def order(self, number: int, order: Order) -> None:
+        """Do that after what has a smaller number."""
+        with self._obeying:
+            self._early[number] = order
+            while self._next in self._early:
+                self._worker.order(self._early.pop(self._next))
+                self._next += 1
 
     def hear(self) -> list[Said]:
         """What was said since it was heard last; waits a while for something."""

@@ -38,7 +38,6 @@ from farthing.adapters.ray.messages import (
 )  # fmt: skip
 from farthing.numerics.threads import with_thread_limits
 from farthing.runner.checkpoints import Checkpoints
-from farthing.runner.enforcement import MEMORY_POLL, METER_POLL
 from farthing.runner.executors import Assignment
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.memory import MemoryWatch
@@ -51,6 +50,7 @@ from farthing.runner.worker_process import CannotIsolate, WorkerSetup, import_pa
 from farthing.trial import Decision, Outcome, Status
 
 LAST_WORDS = 0.3  # seconds after a worker died before that is said: where the node is being ended, nobody says it then
+MEMORY_POLL, METER_POLL = 0.05, 0.2  # seconds between two looks, as in a run that looks by itself
 ROOM_POLL = 0.5  # seconds between checks whether a worker process can be started
 UNSEEN = (
     "the checkpoint of step {} is not in {} on {}: put the study's file, or ft.Ray(checkpoints=...), "

@@ -28,6 +28,7 @@ from farthing.session import Session
 from farthing.trial import Objective
 
 MEASURED_THERE = {"cpu": "compute_seconds", **dict.fromkeys(["energy", "rapl", "nvidia"], "joules")}
+CALLS = 4  # of an actor at once: one hears, and others order
 NOT_MEASURED = "on a cluster energy is measured only if you ask for it: meter='energy'"
 
 
@@ -129,9 +130,9 @@ class Ray:
     def _maker(self, job: Job, objective: bytes, environment: Mapping[str, Any]) -> Any:
         """A function that asks Ray for an actor."""
         ray = imported_ray()
-        kind = ray.remote(concurrency_groups={"hear": 1})(Agent).options(
+        kind = ray.remote(Agent).options(
             num_cpus=self.num_cpus, num_gpus=self.num_gpus, resources=self.resources, max_restarts=0,
-            max_task_retries=0, **({"runtime_env": dict(environment)} if environment else {}),
+            max_task_retries=0, max_concurrency=CALLS, **({"runtime_env": dict(environment)} if environment else {}),
         )  # fmt: skip
         sent = ray.put(objective)
         return lambda: kind.remote(job, sent, SILENCE_SECONDS)
