@@ -7,7 +7,7 @@ LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks scale auto blackbox batches failures curves bapi finishing bopt-synthetic \
 	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer warm-start sklearn runner start overhead \
-	throughput attack papers worth
+	throughput attack papers worth ray
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -61,6 +61,7 @@ help:
 	@echo "  make bench-start           how much of a budget goes into starting processes, compared with Optuna"
 	@echo "  make bench-overhead        how much of the time a worker computes, compared with Optuna and FLAML; prepared asks"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
+	@echo "  make bench-ray             trials per second with 1 to 8 workers on a Ray cluster"
 	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
 	@echo "Each system gets an environment of its own; BENCHMARK_PYTHON=/path/to/python uses that one for all, as it is."
 
@@ -120,6 +121,9 @@ bench-runner: .venv/demo.stamp
 
 bench-throughput: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.throughput $(if $(FOLDER),--folder $(FOLDER))
+
+bench-ray: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.ray_cluster
 
 bench-attack: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.attack
