@@ -1,0 +1,14 @@
+"""Farthing and Ray. Names are imported when they are first used: each part of this package needs another part of Ray."""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {"FarthingScheduler": "tune_scheduler", "FarthingSearch": "tune_search"}
+
+__all__ = ["FarthingScheduler", "FarthingSearch"]  # noqa: F822 - by __getattr__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
