@@ -1,11 +1,11 @@
-"""Farthing and Ray. Names are imported when they are first used: each part of this package needs another part of Ray."""
+"""Farthing and Ray. Names are imported when they are first used: each needs another part of Ray."""
 
 from importlib import import_module
 from typing import Any
 
 _HOMES = {"FarthingScheduler": "tune_scheduler", "FarthingSearch": "tune_search"}
 
-__all__ = ["FarthingScheduler", "FarthingSearch"]  # noqa: F822 - by __getattr__
+__all__ = ["FarthingScheduler", "FarthingSearch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -66,7 +66,7 @@ class FarthingScheduler(TrialScheduler):
         if again:
             self.search.tune_study.retry(trial.trial_id)
         elif not trial.is_finished():
-            self._set_status(trial, known and known.status)
+            self._set_status(trial, None if known is None else known.status)
         elif trial.status == Trial.ERROR:
             self.search.tune_study.fail(trial.trial_id, _error_of(trial))
         elif known is not None:

@@ -79,6 +79,7 @@ class FarthingSearch(Searcher):
         self._options = {**others, "policy": policy_of(policy), "max_steps": max_steps, "seed": seed}
         self._storage = None if storage is None else Path(storage).absolute()
         self._nested = None if space is None else NestedSpace.of(space)
+        self._spec: dict[str, Any] = {}  # of the experiment
         self._most: int | None = None  # trials at once
         self._tune_study: TuneStudy | None = None
         self._is_paused: Callable[[str], bool] | None = None  # says the scheduler, if there is one
@@ -108,18 +109,10 @@ class FarthingSearch(Searcher):
         return False
 
     def learn(self, metric: str | None, mode: str | None, spec: Mapping[str, Any]) -> None:
-        """Metric, mode and limits of the experiment."""
-        if self._tune_study is not None:
-            return
+        """Metric, mode and limits of the experiment. A restored one is told other limits, which are not used."""
         self._metric = _agreed("metric", self._metric, metric)
         self._mode = _agreed("mode", self._mode, mode)
-        stop, samples = spec.get("stop"), spec.get("num_samples")
-        if self._options["max_steps"] is None and isinstance(stop, Mapping):
-            self._options["max_steps"] = stop.get(STEP)
-        if isinstance(samples, int) and 0 < samples < UNLIMITED:
-            if samples == 1 and self._budget.evaluations != 1:
-                warn("FarthingSearch: num_samples is 1, so there is one trial; with num_samples=-1 the budget decides")
-            self._budget = replace(self._budget, evaluations=min(samples, self._budget.evaluations or samples))
+        self._spec = dict(spec)
 
     def _begun(self) -> TuneStudy:
         if self._nested is None:
@@ -129,10 +122,13 @@ class FarthingSearch(Searcher):
             )
         if self._mode is None:
             raise InvalidArgument("FarthingSearch: mode: expected 'min' or 'max', here or in TuneConfig, got None")
-        self._metric = self._metric or DEFAULT_METRIC
+        self._metric, stop = self._metric or DEFAULT_METRIC, self._spec.get("stop")
+        options = dict(self._options)
+        if options["max_steps"] is None and isinstance(stop, Mapping):
+            options["max_steps"] = stop.get(STEP)
         study = Study(
-            self._nested.space, self._budget, maximize=self._mode == "max", storage=self._path,
-            start=[self._nested.flat(point) for point in self._points], **self._options,
+            self._nested.space, _limited(self._budget, self._spec.get("num_samples")), maximize=self._mode == "max",
+            storage=self._path, start=[self._nested.flat(point) for point in self._points], **options,
         )  # fmt: skip
         return TuneStudy(study, self._metric, self._cost)
 
@@ -261,6 +257,15 @@ def _checked_points(points: Any) -> list[dict[str, Any]]:
     if isinstance(points, str | Mapping) or not isinstance(points, Iterable):
         checks.refuse("FarthingSearch: points_to_evaluate", "a list of configs", points)
     return list(points)
+
+
+def _limited(budget: Budget, samples: Any) -> Budget:
+    """With Tune's number of trials as one more limit."""
+    if not isinstance(samples, int) or not 0 < samples < UNLIMITED:
+        return budget
+    if samples == 1 and budget.evaluations != 1:
+        warn("FarthingSearch: num_samples is 1, so there is one trial; with num_samples=-1 the budget decides")
+    return replace(budget, evaluations=min(samples, budget.evaluations or samples))
 
 
 def _agreed(name: str, here: str | None, given: str | None) -> str | None:
