@@ -241,7 +241,7 @@ class TestRefusals:
     def test_a_cost_that_is_not_reported_is_named(self):
         search = searching(ft.Budget(cost=9), cost="energie")
         search.suggest("a")
-        with pytest.raises(InvalidArgument, match="'energie'.*'energy'"):
+        with pytest.raises(InvalidArgument, match=r"'energie'.*'energy'"):
             search.on_trial_complete("a", result(0.1, energy=7.5))
 
 

@@ -11,23 +11,19 @@ from ray import cloudpickle, tune
 
 import farthing as ft
 from farthing.adapters.ray import FarthingScheduler, FarthingSearch
+from farthing.adapters.ray.tune_saving import copied
 
 cloudpickle.register_pickle_by_value(tune_training)
 SPACE = {
     "optimizer": {"rate": tune.loguniform(1e-3, 1.0)},
-    "kind": tune.choice(["good", "broken"]),
     "seconds": 0.2,
 }
 
 
-def point(kind: str, rate: float) -> dict[str, object]:
-    return {"optimizer": {"rate": rate}, "kind": kind}
-
-
 def tuner(folder: Path, storage: str | None) -> tune.Tuner:
     search = FarthingSearch(
-        budget=ft.Budget(cost=60), cost="energy", policy="bapi", max_steps=tune_training.STEPS, seed=1,
-        points_to_evaluate=[point("good", 0.9), point("broken", 0.5)],
+        budget=ft.Budget(cost=30), cost="energy", policy="thaw", max_steps=tune_training.STEPS, seed=1,
+        points_to_evaluate=[{"optimizer": {"rate": rate}} for rate in (0.9, 0.5)],
         storage=storage,
     )  # fmt: skip
     return tune.Tuner(
@@ -43,14 +39,18 @@ def tuner(folder: Path, storage: str | None) -> tune.Tuner:
 
 def main(folder: Path, storage: str | None, restore: bool) -> None:
     ray.init(
-        num_cpus=2, include_dashboard=False, object_store_memory=100 * 2**20, log_to_driver=False,
+        "local", num_cpus=2, include_dashboard=False, object_store_memory=100 * 2**20, log_to_driver=False,
         logging_level="ERROR",
     )  # fmt: skip
     experiment = tune.Tuner.restore(str(folder / "killed"), tune_training.train) if restore else tuner(folder, storage)
     results = experiment.fit()
     search = experiment._local_tuner._tune_config.search_alg
-    rows = [(trial.metrics or {}).get("seen") for trial in results]
-    (folder / "results.txt").write_text(repr({"seen": rows, "trials": len(results)}))
+    trials = results._experiment_analysis.trials  # also those that never reported, of which `results` have no config
+    rates = [trial.config["optimizer"]["rate"] for trial in trials]
+    seen = [trial.run_metadata.last_result.get("seen", 0) for trial in trials]
+    (folder / "results.txt").write_text(repr(dict(zip(rates, seen, strict=True))))
+    if storage is None:
+        (folder / "study.db").write_bytes(copied(search.study.storage))
     search.study.close()
 
 

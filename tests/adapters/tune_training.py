@@ -22,9 +22,12 @@ def train(config: dict[str, Any]) -> None:
     if checkpoint is not None:
         with checkpoint.as_directory() as folder:
             seen = json.loads(Path(folder, "model.json").read_text())
-    while len(seen) < 6:
-        if config["kind"] == "broken":
-            raise ValueError("a broken kind")
+    while len(seen) < config.get("steps", 6):
+        if config["optimizer"]["rate"] == 0.5:
+            raise ValueError("a broken rate")
+        if len(seen) == 1 and config.get("once") and not Path(config["once"]).exists():
+            Path(config["once"]).touch()
+            raise RuntimeError("it happens once")
         time.sleep(config["seconds"])
         seen.append(len(seen) + 1)
         metrics = {

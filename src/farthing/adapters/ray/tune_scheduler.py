@@ -134,7 +134,9 @@ class FarthingScheduler(TrialScheduler):
         for trial in live:
             self.search.tune_study.cut(trial.trial_id)
             if not trial.run_metadata.last_result:
-                trial.update_last_result({"done": True})  # Tune would wait until its first step has ended
+                trial.update_last_result(
+                    {"config": trial.config, "done": True}
+                )  # Tune would wait until its first step has ended
             tune_controller.stop_trial(trial)
         if live:
             self.search.tune_study.close_account()
