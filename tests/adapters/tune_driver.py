@@ -22,7 +22,7 @@ SPACE = {
 
 def tuner(folder: Path, storage: str | None) -> tune.Tuner:
     search = FarthingSearch(
-        budget=ft.Budget(cost=30), cost="energy", policy="thaw", max_steps=tune_training.STEPS, seed=1,
+        budget=ft.Budget(cost=24), cost="energy", policy="thaw", max_steps=tune_training.STEPS, seed=1,
         points_to_evaluate=[{"optimizer": {"rate": rate}} for rate in (0.9, 0.5)],
         storage=storage,
     )  # fmt: skip
