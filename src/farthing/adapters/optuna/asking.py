@@ -24,13 +24,13 @@ from farthing.adapters.optuna.trials import Known, place, tracked
 from farthing.budget import Ledger
 from farthing.direction import Direction
 from farthing.history import History, Way
-from farthing.numerics.threads import one_blas_thread
 from farthing.policies import Policy, rows_of
 from farthing.policies.thinking import Thinking
 from farthing.runner.clock import THINKING_SHARE
 from farthing.trial import Proposal
 
 DIGITS = 16  # of the name of a space
+ALL_TRIED = "every configuration was tried: one of them again"
 
 
 @dataclass(eq=False)
@@ -79,9 +79,8 @@ class Ask:
         for number, (name, part) in enumerate(parts.items()):
             history = self._history(part, name, remembered, number)
             proposal = self._proposal(policy, part, history, number, thinking)
-            if proposal is not None:
-                params.update(part.params(proposal.config))
-                first = first or (name, proposal)
+            params.update(part.params(proposal.config))
+            first = first or (name, proposal)
         if first is None:
             return Proposed(seconds=time.perf_counter() - began)
         name, told = first
@@ -97,18 +96,19 @@ class Ask:
         trials = tracked(part, self.trials, known, remembered.spent, self.direction)
         return History(self.seed + number, trials, self.number, fits)
 
-    def _proposal(
-        self, policy: Policy, part: Part, history: History, number: int, thinking: Thinking
-    ) -> Proposal | None:  # fmt: skip
-        """The policy's, None if it has none: every configuration was tried."""
+    def _proposal(self, policy: Policy, part: Part, history: History, number: int, thinking: Thinking) -> Proposal:
+        """The policy's. Where every configuration was tried it has none: Optuna's studies go on, with any of them."""
+        seed = [self.seed, self.number, number]
 
         def think(way: Way) -> list[Proposal]:
-            rng = np.random.default_rng([self.seed, self.number, number])
-            return policy.propose(part.space, replace(history, way=way), self.ledger, 1, rng)
+            thought = replace(history, way=way)
+            return policy.propose(part.space, thought, self.ledger, 1, np.random.default_rng(seed))
 
-        with one_blas_thread():
-            found, _ = thinking.within(self._seconds_to_think, rows_of(policy, history), think)
-        return next(iter(found), None)
+        found, _ = thinking.within(self._seconds_to_think, rows_of(policy, history), think)
+        if found:
+            return found[0]
+        config = part.space.decode(np.random.default_rng(seed).random(len(part.space)))
+        return Proposal(len(history.trials), config, reason=ALL_TRIED)
 
     @property
     def _seconds_to_think(self) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from datetime import datetime
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from farthing.adapters.optuna.asking import Ask, Remembered
 from farthing.adapters.optuna.distributions import translated
 from farthing.adapters.optuna.spaces import Part, settled
 from farthing.adapters.optuna.spending import CostOf, Spending
+from farthing.adapters.optuna.turns import in_turn
 from farthing.budget import Budget, Ledger
 from farthing.checks import optional, refuse, whole_number
 from farthing.direction import Direction
@@ -31,8 +31,6 @@ from farthing.policies.protocol import needs_steps
 from farthing.policies.thinking import Thinking
 
 MOST_SEED = 2**32
-
-_one_at_a_time = RLock()  # threads of `optimize(n_jobs=...)`: whoever waits sees what the others were proposed
 
 
 class FarthingSampler(BaseSampler):
@@ -74,16 +72,16 @@ class FarthingSampler(BaseSampler):
 
     def ledger(self, study: Study) -> Ledger:
         """What the trials of a study have spent, by account, and what is left."""
-        return self._ledger(_trials(study))
+        return self._ledger(trials_of(study))
 
     # -- what Optuna asks ---------------------------------------------------------------------------------------------
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """All parameters whose range is settled, also those that not every trial has. A trial that begins under
         `optimize` when the budget is spent is pruned before it costs anything."""
-        _require_single(study)
-        others = _trials(study, but=trial)
-        with _one_at_a_time:
+        require_single(study)
+        others = trials_of(study, but=trial)
+        with in_turn():
             self._remember(study)
             if self._look(study, others):
                 raise TrialPruned(f"the budget is spent: {self._spending.budget}")
@@ -92,11 +90,11 @@ class FarthingSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        _require_single(study)
-        with _one_at_a_time:
+        require_single(study)
+        with in_turn():
             self._remember(study)
-            others = _trials(study, but=trial)
-            ask = Ask(trial.number, self._seed, others, self._ledger(others), _direction(study))
+            others = trials_of(study, but=trial)
+            ask = Ask(trial.number, self._seed, others, self._ledger(others), direction_of(study))
             proposed = ask.answered(self._policy, search_space, self._remembered, self._thinking)
             proposed.keep(study, trial)
         return {name: proposed.params[name] for name in search_space if name in proposed.params}
@@ -106,7 +104,7 @@ class FarthingSampler(BaseSampler):
     ) -> Any:
         """A parameter that nothing could be proposed for: uniform in its own scale; in the first trial of a study as
         the policy would begin with this parameter alone, which is where its name says that it is cheap."""
-        _require_single(study)
+        require_single(study)
         seed = zlib.crc32(param_name.encode(), self._seed)
         rng = np.random.default_rng([seed, trial.number])
         found = translated(param_name, param_distribution)
@@ -125,9 +123,9 @@ class FarthingSampler(BaseSampler):
         """Optuna has not stored yet that the trial has ended: it is charged as it will be stored."""
         ended = copy(trial)
         ended.state, ended.datetime_complete = state, datetime.now()
-        with _one_at_a_time:
+        with in_turn():
             self._remember(study)
-            self._look(study, [*_trials(study, but=trial), ended])
+            self._look(study, [*trials_of(study, but=trial), ended])
             self._remembered.spent.pop(trial.number, None)
         self._spending.require_cost(ended)
 
@@ -166,16 +164,16 @@ def _checked(policy: Policy) -> Policy:
     return policy
 
 
-def _require_single(study: Study) -> None:
+def require_single(study: Study) -> None:
     if study._is_multi_objective():
         raise InvalidArgument("FarthingSampler: expected a study with one objective, got one with several")
 
 
-def _direction(study: Study) -> Direction:
+def direction_of(study: Study) -> Direction:
     return Direction(study._storage.get_study_directions(study._study_id)[0] is StudyDirection.MAXIMIZE)
 
 
-def _trials(study: Study, but: FrozenTrial | None = None) -> list[FrozenTrial]:
+def trials_of(study: Study, but: FrozenTrial | None = None) -> list[FrozenTrial]:
     """All trials of a study in the order of their numbers; with HyperbandPruner also those of other brackets."""
     trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
     return [trial for trial in trials if but is None or trial.number != but.number]
