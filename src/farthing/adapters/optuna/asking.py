@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
@@ -25,6 +24,7 @@ from farthing.budget import Ledger
 from farthing.direction import Direction
 from farthing.history import History, Way
 from farthing.policies import Policy, rows_of
+from farthing.policies.protocol import generator_of
 from farthing.policies.thinking import Thinking
 from farthing.runner.clock import THINKING_SHARE
 from farthing.trial import Proposal
@@ -78,7 +78,7 @@ class Ask:
         first: tuple[str, Proposal] | None = None
         for number, (name, part) in enumerate(parts.items()):
             history = self._history(part, name, remembered, number)
-            proposal = self._proposal(policy, part, history, number, thinking)
+            proposal = self._proposal(policy, part, history, thinking)
             params.update(part.params(proposal.config))
             first = first or (name, proposal)
         if first is None:
@@ -96,18 +96,17 @@ class Ask:
         trials = tracked(part, self.trials, known, remembered.spent, self.direction)
         return History(self.seed + number, trials, self.number, fits)
 
-    def _proposal(self, policy: Policy, part: Part, history: History, number: int, thinking: Thinking) -> Proposal:
+    def _proposal(self, policy: Policy, part: Part, history: History, thinking: Thinking) -> Proposal:
         """The policy's. Where every configuration was tried it has none: Optuna's studies go on, with any of them."""
-        seed = [self.seed, self.number, number]
 
         def think(way: Way) -> list[Proposal]:
             thought = replace(history, way=way)
-            return policy.propose(part.space, thought, self.ledger, 1, np.random.default_rng(seed))
+            return policy.propose(part.space, thought, self.ledger, 1, generator_of(history))
 
         found, _ = thinking.within(self._seconds_to_think, rows_of(policy, history), think)
         if found:
             return found[0]
-        config = part.space.decode(np.random.default_rng(seed).random(len(part.space)))
+        config = part.space.decode(generator_of(history).random(len(part.space)))
         return Proposal(len(history.trials), config, reason=ALL_TRIED)
 
     @property

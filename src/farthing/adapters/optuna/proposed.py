@@ -14,6 +14,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 KEY = "farthing:proposed"  # of the system attribute
+SPENT = "the budget is spent"  # the reason of a trial that never began
 
 
 @dataclass(frozen=True)

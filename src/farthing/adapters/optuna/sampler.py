@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import copy
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from farthing.adapters.optuna.asking import Ask, Remembered
 from farthing.adapters.optuna.distributions import translated
+from farthing.adapters.optuna.proposed import SPENT, Proposed
 from farthing.adapters.optuna.spaces import Part, settled
 from farthing.adapters.optuna.spending import CostOf, Spending
 from farthing.adapters.optuna.turns import in_turn
@@ -78,13 +79,14 @@ class FarthingSampler(BaseSampler):
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """All parameters whose range is settled, also those that not every trial has. A trial that begins under
-        `optimize` when the budget is spent is pruned before it costs anything."""
+        `optimize` when the budget is spent, or promised to earlier ones, is pruned before it costs anything."""
         require_single(study)
         others = trials_of(study, but=trial)
         with in_turn():
             self._remember(study)
-            if self._look(study, others):
-                raise TrialPruned(f"the budget is spent: {self._spending.budget}")
+            if self._is_spent(others, before=trial.number) and _stopped(study):
+                Proposed(reason=SPENT).keep(study, trial)
+                raise TrialPruned(f"{SPENT}: {self._spending.budget}")
         return settled(others)
 
     def sample_relative(
@@ -125,7 +127,8 @@ class FarthingSampler(BaseSampler):
         ended.state, ended.datetime_complete = state, datetime.now()
         with in_turn():
             self._remember(study)
-            self._look(study, [*trials_of(study, but=trial), ended])
+            if self._is_spent([*trials_of(study, but=trial), ended]):
+                _stopped(study)
             self._remembered.spent.pop(trial.number, None)
         self._spending.require_cost(ended)
 
@@ -134,16 +137,12 @@ class FarthingSampler(BaseSampler):
 
     # -- the budget ---------------------------------------------------------------------------------------------------
 
-    def _look(self, study: Study, trials: Sequence[FrozenTrial]) -> bool:
-        """Learn whether the budget is spent; then `optimize` is told to end. Whether it was told."""
+    def _is_spent(self, trials: Sequence[FrozenTrial], before: float = math.inf) -> bool:
+        """Whether the budget is spent, or its last evaluations are promised to running trials of lower numbers."""
         ledger = self._ledger(trials)
-        running = sum(trial.state is TrialState.RUNNING for trial in trials)
         self._exhausted = ledger.reached is not None
-        if self._exhausted or ledger.left("evaluations") <= running:
-            with suppress(RuntimeError):  # Optuna's answer outside of `optimize`
-                study.stop()
-                return self._exhausted
-        return False
+        promised = sum(trial.state is TrialState.RUNNING and trial.number < before for trial in trials)
+        return self._exhausted or ledger.left("evaluations") <= promised
 
     def _ledger(self, trials: Sequence[FrozenTrial]) -> Ledger:
         spent = self._remembered.spent_of(self._spending, trials)
@@ -155,6 +154,15 @@ class FarthingSampler(BaseSampler):
         of = (id(study._storage), study._study_id)
         if of != self._of:
             self._of, self._remembered = of, Remembered()
+
+
+def _stopped(study: Study) -> bool:
+    """Let `optimize` end after the trials that are running; False outside of it, where Optuna refuses."""
+    try:
+        study.stop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _checked(policy: Policy) -> Policy:

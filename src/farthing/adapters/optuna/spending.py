@@ -14,7 +14,7 @@ from typing import Any
 
 from optuna.trial import FrozenTrial, TrialState
 
-from farthing.adapters.optuna.proposed import NOTHING, Proposed
+from farthing.adapters.optuna.proposed import NOTHING, SPENT, Proposed
 from farthing.budget import Budget, Ledger
 from farthing.checks import read_cost, refuse
 from farthing.errors import InvalidArgument, InvalidBudget
@@ -50,9 +50,12 @@ class Spending:
             )
 
     def of(self, trial: FrozenTrial) -> Spent:
-        """What a trial that has ended spent. One that was added took no time: a known result costs nothing."""
+        """What a trial that has ended spent. One that was added took no time: a known result costs nothing. One that
+        never began costs nothing either."""
         seconds = 0.0 if trial.duration is None else max(trial.duration.total_seconds(), 0.0)
         proposed = Proposed.of(trial)
+        if proposed.reason == SPENT:
+            return Spent({}, None)
         thinking = min(proposed.seconds, seconds)
         training = seconds - thinking
         spent = {**self.budget.priced(training), "compute_seconds": training}
