@@ -16,7 +16,7 @@ from farthing.adapters.optuna import FarthingSampler
 
 WORKER = Path(__file__).with_name("optuna_worker.py")
 PROCESSES = 4
-BUDGET = 36.0
+BUDGET = 24.0
 
 
 @pytest.fixture(params=["study.db", "study.journal"])

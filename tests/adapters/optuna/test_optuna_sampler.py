@@ -221,8 +221,10 @@ def test_seconds_end_a_study_too():
     study = optuna.create_study(sampler=mine)
     study.optimize(slow)
     assert mine.exhausted
-    assert 0.4 <= mine.ledger(study).total("seconds") == pytest.approx(
-        sum(trial.duration.total_seconds() for trial in study.trials)
+    assert (
+        0.4
+        <= mine.ledger(study).total("seconds")
+        == pytest.approx(sum(trial.duration.total_seconds() for trial in study.trials))
     )
 
 

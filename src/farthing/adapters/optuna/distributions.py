@@ -77,4 +77,3 @@ def levels(distribution: BaseDistribution) -> Sequence[Any] | None:
         values = range(distribution.low, distribution.high + 1, distribution.step)
         return list(values) if len(values) <= MOST_LEVELS else None
     return None
-

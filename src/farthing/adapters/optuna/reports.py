@@ -2,7 +2,7 @@
 
 Optuna's steps are any whole numbers: they may begin at 0 or 1, be reported out of order, at every hundredth or at
 different ones in each trial. The grid holds every step that was reported up to the end of the longest complete trial.
-A trial has at each of them what it reported last.
+A trial has at each of them what it reported, or what lies between two of its reports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MOST_STEPS = 1_000  # of the grid; more are thinned out evenly
 def grid_of(trials: Iterable[FrozenTrial]) -> Ints:
     """The steps (T,) of a complete training; empty while there is none."""
     held = list(trials)
-    last = max((max(finite_reports(trial), default=-1) for trial in held if trial.state is TrialState.COMPLETE), default=-1)
+    complete = [trial for trial in held if trial.state is TrialState.COMPLETE]
+    last = max((max(finite_reports(trial), default=-1) for trial in complete), default=-1)
     steps = np.unique([step for trial in held for step in trial.intermediate_values if step <= last]).astype(np.intp)
     if len(steps) <= MOST_STEPS:
         return steps
@@ -30,12 +31,15 @@ def grid_of(trials: Iterable[FrozenTrial]) -> Ints:
 
 
 def curve_of(trial: FrozenTrial, grid: Ints, direction: Direction) -> Array:
-    """What a trial had reported at each step of the grid that it reached, to minimise: one value at least."""
+    """What a trial had come to at each step of the grid that it reached, to minimise: one value at least. Between
+    reports it is drawn straight; several NaN at the end are a training that stands still, a single one says nothing."""
     reports = finite_reports(trial)
     steps, values = np.array(list(reports)), np.array(list(reports.values()))
-    reached = max(int(np.searchsorted(grid, max(trial.intermediate_values), side="right")), 1)
-    at = np.maximum(np.searchsorted(steps, grid[:reached], side="right") - 1, 0)
-    return np.asarray(-values[at] if direction.maximize else values[at], dtype=np.float64)
+    *_, before_last, last = (-1, *sorted(trial.intermediate_values))
+    end = max(before_last, steps[-1]) if last not in reports else last
+    reached = max(int(np.searchsorted(grid, end, side="right")), 1)
+    found = np.interp(grid[:reached], steps, -values if direction.maximize else values)
+    return np.asarray(found, dtype=np.float64)
 
 
 def with_reports(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:

@@ -52,7 +52,7 @@ class Part:
 
         def named(name: str, found: Translated) -> Any:
             condition = conditions.get(name)
-            return found.parameter if condition is None else replace(found.parameter, when=dict([condition]))  # type: ignore[type-var]
+            return found.parameter if condition is None else replace(found.parameter, when=dict([condition]))
 
         return cls(parameters, Space({name: named(name, found) for name, found in parameters.items()}))
 
@@ -82,7 +82,7 @@ def settled(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
 
 def parts_of(trials: Sequence[FrozenTrial], distributions: Mapping[str, BaseDistribution]) -> list[Part]:
     """The parts of a space with these distributions, as the trials show them; the first holds all that is explained."""
-    known = {name: found for name in sorted(distributions) if (found := translated(name, distributions[name]))}
+    known = {name: one for name in sorted(distributions) if (one := translated(name, distributions[name]))}
     whole = [trial for trial in trials if trial.state in WHOLE]
     has = {name: np.array([name in trial.params for trial in whole], dtype=np.bool_) for name in known}
     conditions = {name: found for name in known if (found := _condition(name, known, whole, has))}

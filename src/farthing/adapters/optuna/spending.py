@@ -19,7 +19,9 @@ from farthing.budget import Budget, Ledger
 from farthing.checks import read_cost, refuse
 from farthing.errors import InvalidArgument, InvalidBudget
 
-CostOf = str | Callable[[FrozenTrial], Any] | None  # a user attribute, a function of a trial that has ended, or its time
+CostOf = (
+    str | Callable[[FrozenTrial], Any] | None
+)  # a user attribute, a function of a trial that has ended, or its time
 TIMED = ("seconds", "compute_seconds")
 
 
