@@ -7,7 +7,7 @@ LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks scale auto blackbox batches failures curves bapi finishing bopt-synthetic \
 	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer warm-start sklearn runner start overhead \
-	throughput attack papers worth ray
+	throughput attack papers worth ray optuna
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -37,6 +37,7 @@ help:
 	@echo "  make bench-auto            Farthing as it is, compared with peers, on tables and models that are trained live"
 	@echo "                             (DATA=FOLDER adds tables and LCBench, and the page is written; WORKERS=N)"
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
+	@echo "  make bench-optuna          FarthingSampler in Optuna on these tables, compared with TPE, GPSampler and Farthing alone"
 	@echo "  make bench-batches         the same in batches of 1 to 16"
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
 	@echo "  make bench-worth           budget saved and value lost by stopping when it is not worth it; what more budget brings"
@@ -92,7 +93,7 @@ train-curves:
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead bench-optuna: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-auto: .venv/demo.stamp

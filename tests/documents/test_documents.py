@@ -13,8 +13,8 @@ from farthing.study import Study
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
     "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cluster.md", "docs/cost.md", "docs/curve-network.md",
-    "docs/guide.md", "docs/meters.md", "docs/ray-tune.md", "docs/runner.md", "docs/sklearn.md", "docs/spaces.md",
-    "docs/storage.md",
+    "docs/guide.md", "docs/meters.md", "docs/optuna.md", "docs/ray-tune.md", "docs/runner.md", "docs/sklearn.md",
+    "docs/spaces.md", "docs/storage.md",
 ]  # fmt: skip
 MORE_PROSE = ["docs/index.md", "docs/architecture.md", "docs/cli.md", "docs/recipes.md"]
 AT_THE_ROOT = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
@@ -52,8 +52,8 @@ def test_the_first_example_is_fifteen_lines_or_fewer():
 
 @pytest.mark.parametrize(
     "home",
-    ["In scikit-learn", "In Ray Tune", "From the command line", "On a cluster", "Spaces you already have"],
-)  # fmt: skip
+    ["In scikit-learn", "In Optuna", "In Ray Tune", "From the command line", "On a cluster", "Spaces you already have"],
+)
 def test_each_home_is_shown_in_eight_lines_or_fewer(home):
     section = (ROOT / "README.md").read_text().partition(f"## {home}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```(?:python|bash)\n(.*?)```", section, flags=re.DOTALL)
