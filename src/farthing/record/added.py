@@ -13,7 +13,7 @@ from farthing.history.history import TrackedTrial
 from farthing.plain import cut_text, stored_attributes
 from farthing.record import stored_checks as stored
 from farthing.record.state import Encoding, Event, State
-from farthing.trial import USUAL_END, Config, Curve, EndedBy, Outcome, Status
+from farthing.trial import ENDS_OF_STUDY, USUAL_END, Config, Curve, EndedBy, Outcome, Status
 
 Json = dict[str, Any]
 
@@ -105,6 +105,8 @@ class Added(Event):
             raise ValueError(f"a known result that is {status.value} has an error")
         if status in (Status.STOPPED, Status.PAUSED) and not self.curve:
             raise ValueError(f"a known result that is {status.value} has a curve")
+        if status is Status.PAUSED and self.ended_by in ENDS_OF_STUDY:  # it would go on by itself, in no ask
+            raise ValueError("a known result that is paused was paused by the end of a study")
 
     @property
     def _status(self) -> Status:

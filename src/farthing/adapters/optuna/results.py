@@ -69,8 +69,8 @@ class Reading:
         return next((status for status in possible if status.value == said), possible[0])
 
     def _ended_by(self, trial: FrozenTrial, status: Status) -> EndedBy | None:
-        """What a trial of ours says, if it ended as it says."""
-        said = trial.user_attrs.get("ended_by") if self.ours else None
+        """What a trial of ours says, if it ended as it says. A paused one goes on if the policy here wants it."""
+        said = trial.user_attrs.get("ended_by") if self.ours and status is not Status.PAUSED else None
         found = next((by for by in EndedBy if by.value == said), None)
         return found if status.value == trial.user_attrs.get("status") else None
 
