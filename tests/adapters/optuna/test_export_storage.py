@@ -20,12 +20,12 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
+from optuna_studies import PLAIN, SPACE, of_every_kind
 
 import farthing as ft
 from called import until
 from farthing.adapters.optuna import to_optuna
 from farthing.errors import InvalidArgument, StorageError
-from optuna_studies import PLAIN, SPACE, of_every_kind
 
 DASHBOARD = Path(sys.executable).with_name("optuna-dashboard")
 
@@ -174,7 +174,7 @@ class TestAgain:
         """Otherwise every export during a run would find trials that Optuna holds to have ended."""
 
         def states() -> list[str]:
-            return [trial.state.name for trial in to_optuna(tmp_path / "s.db", url(tmp_path)).trials]
+            return [trial.state.name for trial in to_optuna(tmp_path / "s.db", tmp_path / "o.log").trials]
 
         def train(config):
             for step in range(1, 6):
@@ -315,7 +315,9 @@ class TestStrangers:
         """What is exported can be read back, by Optuna and by Farthing; nothing raises, nothing is lost in silence."""
         names = ["\x1b[2J", "a\0b", "half \ud800", "n" * 600, "n" * 601, "café", "a\nb"]
         strange = ["\ud800", "\0", "x" * 100_000, "x" * 100_001, math.inf, 10**30, 10**2000, b"\xff", ["a"], -0.0]
-        space = ft.Space({name: ft.Choice(strange) for name in names} | {"wide": ft.Integer(-(2**62), 2**62, step=2**20)})
+        space = ft.Space(
+            {name: ft.Choice(strange) for name in names} | {"wide": ft.Integer(-(2**62), 2**62, step=2**20)}
+        )
         study = ft.Study(space, "9 evaluations", seed=0, storage=tmp_path / "s.db")
         with study:
             for option in strange:
@@ -379,7 +381,8 @@ class TestDashboard:
             until(lambda: answers("/api/studies"))
             (summary,) = json.loads(found["/api/studies"])["study_summaries"]
             assert (summary["study_name"], summary["directions"]) == ("s", ["minimize"])
-            assert answers(path := f"/api/studies/{summary['study_id']}")
+            path = f"/api/studies/{summary['study_id']}"
+            assert answers(path)
             assert answers("/dashboard")
         finally:
             served.kill()

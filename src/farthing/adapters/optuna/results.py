@@ -91,7 +91,7 @@ class Reading:
             return cut_text(said)
         if trial.state is TrialState.RUNNING and status is Status.INTERRUPTED:
             return RUNNING
-        return FAILED if trial.state is TrialState.FAIL else None
+        return FAILED if status in (Status.FAILED, Status.KILLED) else None
 
     def _cost(self, trial: FrozenTrial) -> float | None:
         """In the budget's unit."""

@@ -100,6 +100,7 @@ def _database(url: str, new: bool) -> BaseStorage:
 
     try:
         parsed = sqlalchemy.engine.make_url(url)
+        parsed.get_dialect()
     except sqlalchemy.exc.ArgumentError as error:
         raise InvalidArgument(f"storage: expected {ACCEPTED}, got {shown(address(url))}") from error
     if parsed.drivername.partition("+")[0] == "sqlite":
