@@ -28,7 +28,7 @@ Utility = Callable[[Array], Array]
 POOL = 512  # evenly spread points that are scored
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
 PER_SPREAD = 24  # perturbations of each size
-WORTH = 1e-4  # gain in log utility below which polishing ends
+WORTH = 1e-3  # gain in log utility below which polishing ends
 
 
 class Effort(NamedTuple):

@@ -60,6 +60,7 @@ def _process(name: str, given: Any, parameters: int) -> None:
     _logs(name, given["log_scales"], parameters)
     _bounded(name, given["log_noise"], LARGEST_LOG)
     stored.whole(name, given["cold_at"])
+    stored.whole(name, given.get("at", 0))  # earlier files have none
 
 
 def _curves(name: str, given: Any, parameters: int) -> None:

@@ -63,14 +63,16 @@ TINY_VARIANCE = 1e-12  # of the signal: a smaller variance is rounding
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """theta, and the number of observations at the last cold fit."""
+    """theta, and the number of observations at the last cold fit and at the last fit."""
 
     log_scales: tuple[float, ...]
     log_noise: float
     cold_at: int = 0
+    at: int = 0
 
     def as_json(self) -> dict[str, object]:
-        return {"log_scales": list(self.log_scales), "log_noise": self.log_noise, "cold_at": self.cold_at}
+        scales = list(self.log_scales)
+        return {"log_scales": scales, "log_noise": self.log_noise, "cold_at": self.cold_at, "at": self.at}
 
     @classmethod
     def from_json(cls, stored: dict[str, object]) -> Hyperparameters:
@@ -78,6 +80,7 @@ class Hyperparameters:
             tuple(float(v) for v in stored["log_scales"]),  # type: ignore[attr-defined]
             float(stored["log_noise"]),  # type: ignore[arg-type]
             int(stored["cold_at"]),  # type: ignore[call-overload]
+            int(stored.get("at", 0)),  # type: ignore[call-overload]
         )
 
     @property
@@ -232,7 +235,8 @@ def fit(
         return loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
 
     best, cold_at = search(loss, subset, starts(g, START_LOG_NOISE), n, warm, WARM_ITERATIONS)
-    return from_hyperparameters(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
+    found = Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at, at=n)
+    return from_hyperparameters(X, y, found, columns)
 
 
 def from_hyperparameters(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
