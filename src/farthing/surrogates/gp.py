@@ -31,7 +31,8 @@ from functools import cached_property
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs, dsymm
+from farthing.numerics.lapack import dpotrf, dpotri
+from farthing.numerics.late_scipy import dpotrs, dsymm
 from farthing.numerics.linalg import (
     DistancesTo,
     backward,
@@ -296,13 +297,13 @@ class Loss:
         eta = float(np.exp(theta[-1]))
         scaled = self.X / np.exp(theta[:-1])[self.groups]
         self._fill_kernel(scaled, eta)
-        L, info = dpotrf(self.K, lower=1, clean=0, overwrite_a=1)
+        L, info = dpotrf(self.K, clean=False, overwrite=True)
         if info != 0:
             return np.inf, np.zeros_like(theta)
         solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
         log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
         _, variance, alpha = profile(self.y, solved)
-        inverse = dpotri(L, lower=1, overwrite_c=1)[0]
+        inverse = dpotri(L, overwrite=True)
 
         strength = self.n + VARIANCE_STRENGTH
         value = 0.5 * (strength * np.log(variance * strength) + log_determinant)
