@@ -184,13 +184,19 @@ class GP:
         K, decay, A = self.cross(X)
         return self.prior_mean(X) + K @ self.alpha, self.prior_slope(X) + self.pull(A, decay * self.alpha)
 
+    def explained(self, X: Array) -> Array:
+        """V (n, m) at X (m, f): the data explain variance * V'V of the covariance there."""
+        return forward(self.L, self.between(X).T)
+
     def covariance(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
-        A = X / self.scales
-        K = matern52(self._distances(A))
-        V = forward(self.L, K.T)
-        prior = matern52(squared_distances(A, A))
-        return self.prior_mean(X) + K @ self.alpha, self.variance * (prior - V.T @ V)
+        V = self.explained(X)
+        return self.mean_at(X), self.covariance_between(X, V, X, V)
+
+    def covariance_between(self, X: Array, V: Array, Z: Array, W: Array) -> Array:
+        """Posterior covariance (m, k) of X (m, f) and Z (k, f), of which the data explain V (n, m) and W (n, k)."""
+        prior = matern52(squared_distances(X / self.scales, Z / self.scales))
+        return np.asarray(self.variance * (prior - V.T @ W))
 
     def condition(self, X: Array, y: Array) -> GP:
         """The same process with more observations: hyperparameters, mean and variance stay."""
