@@ -28,7 +28,7 @@ from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock, Timer, wall_clock
 from farthing.runner.enforcement import Enforcement
-from farthing.runner.executors import Assignment, Executor
+from farthing.runner.executors import Assignment, Executor, TrialAnswer
 from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated, is_interactive
@@ -135,9 +135,7 @@ class _Loop:
         self._give_out()
         if not self.active:
             return False
-        self.clock.wait()
-        happened = self.executor.wait(self.enforcement.patience())
-        self.clock.work()
+        happened = self._wait()
         self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
@@ -147,6 +145,17 @@ class _Loop:
         for number in self.enforcement.overdue():
             self._condemn(number, self._age(number))
         return True
+
+    def _wait(self) -> list[TrialAnswer]:
+        """What happens next; meanwhile time is the evaluations', and the thinker thinks."""
+        self.clock.wait()
+        if self.thinker is not None:
+            self.thinker.go_on()
+        happened = self.executor.wait(self.enforcement.patience())
+        if self.thinker is not None:
+            self.thinker.pause()
+        self.clock.work()
+        return happened
 
     # -- giving out --------------------------------------------------------------------------------------------------
 
