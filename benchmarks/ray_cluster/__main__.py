@@ -89,7 +89,7 @@ def wanted(rows: list[dict[str, Any]]) -> str:
         least = min((row for row in rows if row["policy"] == policy), key=efficiency)
         as_wanted = "as wanted" if efficiency(least) >= WANTED else "less than wanted"
         lines.append(
-            f"- With {title} the least efficiency is {efficiency(least):.3f}, with {least['workers']} workers: "
+            f"- With {title} the least efficiency is {efficiency(least):.3f}, where n is {least['workers']}: "
             f"{as_wanted} (at least {WANTED:g})."
         )
     return "\n".join(lines)
@@ -119,7 +119,7 @@ def main() -> None:
     before = kept_data("ray-bench")["runs"] if given.workers and given.workers != COUNTS[0] else []
     waves = QUICK_WAVES if quick() else WAVES
     rows = measure(counts, waves, before)
-    data = {"machine": machine(), "versions": {"all": {"Ray": rows[0]["version"]}}, "waves": waves, "runs": rows}
+    data = {"machine": machine(), "versions": {"Ray": {"ray": rows[0]["version"]}}, "waves": waves, "runs": rows}
     publish("ray-bench", document(data), data, is_whole=not quick())
 
 

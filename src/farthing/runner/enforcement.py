@@ -97,8 +97,8 @@ class Enforcement:
         has its own handler of signals, only the clock says so."""
         active = self.active[number]
         doom, ended = active.doom, active.began + seconds
-        if answer.kind is AnswerKind.LARGE and doom is None:
-            return _at_limit(0.0, self.limits.bytes_text)
+        if answer.kind is AnswerKind.LARGE:
+            return _at_limit(0.0, self.limits.bytes_text) if doom is None else doom.verdict
         if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended + DELAY >= doom.since)):
             return doom.verdict
         if not self.executor.can_kill or answer.seconds is None:

@@ -80,16 +80,28 @@ def busy(config: Config) -> float:
     return value_of(config)
 
 
-def training(seconds: float, steps: int, config: Config) -> Iterator[dict[str, Any]]:
+def training(config: Config, steps: int = 4) -> Iterator[dict[str, Any]]:
     """Writes a checkpoint before each step is reported, and needs that of the step it starts from."""
     run = ft.current_run()
     state = run.checkpoint_dir / "state"
     if run.step:
         assert int(state.read_text()) >= run.step, "a checkpoint of an earlier step"
     for step in range(run.step + 1, steps + 1):
-        time.sleep(seconds)
         state.write_text(str(step))
         yield {"value": value_of(config) + 1.0 / step, f"node_{step}": node()}
+
+
+def moving(folder: Path, config: Config) -> Iterator[dict[str, Any]]:
+    """Whoever trains where trial 0 began waits until trial 0 has been trained elsewhere."""
+    first, moved = folder / "first", folder / "moved"
+    trial = ft.current_run().trial
+    for step in training(config):
+        if trial == 0:
+            (first if ft.current_run().step == 0 else moved).write_text(node())
+        elif first.exists() and first.read_text() == node():
+            while not moved.exists():
+                time.sleep(0.05)
+        yield step
 
 
 def forgetful(config: Config) -> Iterator[dict[str, float]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from ray_objectives import busy, forgetful, hanging, large, nap, training, with_accidents
+from ray_objectives import busy, forgetful, hanging, large, moving, nap, with_accidents
 
 import farthing as ft
 from farthing.adapters.ray import pool
@@ -192,16 +192,10 @@ class Tour:
         return ft.Decision.CONTINUE
 
 
-def paced(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Trial 1 ends while trial 2 is still training, where trial 0 was paused."""
-    trial = ft.current_run().trial
-    return training({0: 0.2, 1: 0.4, 2: 1.5}.get(trial, 0.1), 4, config)
-
-
 def test_a_paused_training_goes_on_at_another_node_from_its_checkpoint(machines, tmp_path):
     workers = machines.workers(2, num_cpus=2, checkpoints=tmp_path / "shared")  # one on each node
     study = ft.tune(
-        paced, LINE, "1m, 12 evaluations", policy=Tour(), seed=0, max_steps=4, workers=workers,
+        partial(moving, tmp_path), LINE, "1m, 12 evaluations", policy=Tour(), seed=0, max_steps=4, workers=workers,
         storage=tmp_path / "s.db", progress=False,
     )  # fmt: skip
     first = study.trial(0)
@@ -263,9 +257,8 @@ def test_the_trials_of_a_node_that_goes_run_again_and_a_node_that_comes_is_used(
 
 
 def test_a_hanging_trial_is_killed_at_its_limit_with_all_it_started(machines, tmp_path):
-    study = run(
-        machines, partial(hanging, tmp_path), "1m, 4 evaluations", trial_seconds=1.0, workers=machines.workers(2)
-    )
+    workers = machines.workers(2)
+    study = run(machines, partial(hanging, tmp_path), "1m, 4 evaluations", trial_seconds=1.0, workers=workers)
     require_nothing_lost_or_doubled(study, 4)
     assert study.trial(1).status is ft.Status.KILLED
     assert study.trial(1).ended_by is EndedBy.TRIAL_LIMIT

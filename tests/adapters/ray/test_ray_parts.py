@@ -32,6 +32,10 @@ from farthing.adapters.ray.messages import (
 )  # fmt: skip
 from farthing.adapters.ray.node_worker import NodeWorker
 from farthing.adapters.ray.rates import ClusterMeters, HeldActors, rate_of
+from farthing.cli.consent import Wanted
+from farthing.cli.resuming import OBJECTIVE_FIELDS
+from farthing.cli.run_note import RunNote
+from farthing.cli.running import cluster_of
 from farthing.errors import InvalidArgument
 from farthing.runner.messages import AnswerKind
 from farthing.runner.surroundings import Surroundings
@@ -74,6 +78,24 @@ class TestArguments:
     def test_a_meter_measures_what_the_budget_limits(self):
         with pytest.raises(InvalidArgument, match="limits, got one of compute_seconds"):
             ft.tune(lambda config: 0.0, LINE, "1m", workers=ft.Ray(), meter="cpu")
+
+
+class TestCommandLine:
+    def test_the_options_say_which_workers(self):
+        note = RunNote(
+            "train.py:f", ray="auto", workers=8, ray_gpus="0.5", ray_usd_per_hour="market=spot=1.2, *=4"
+        )  # fmt: skip
+        assert cluster_of(note) == ft.Ray("auto", 8, num_gpus=0.5, usd_per_hour={"market=spot": 1.2, "*": 4.0})
+        assert RunNote.from_json(note.as_json(), "s.db") == note
+
+    def test_options_of_a_cluster_need_one(self):
+        with pytest.raises(InvalidArgument, match="--ray-gpus is only for --ray"):
+            RunNote("train.py:f", ray_gpus="1")
+
+    def test_a_strangers_cluster_is_shown_before_anything_is_sent_there(self):
+        wanted = Wanted.by(RunNote("train.py:f", ray="ray://elsewhere:10001"), "/", objective=True, space=False)
+        assert ("cluster", "ray://elsewhere:10001") in wanted.lines
+        assert set(OBJECTIVE_FIELDS) >= {"ray"}  # an objective of the user's own is not sent there
 
 
 class TestRates:

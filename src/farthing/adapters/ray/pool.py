@@ -249,10 +249,11 @@ class RayPool:
     # -- evaluations -------------------------------------------------------------------------------------------------
 
     def reserve(self, trial: int) -> None:
-        """The cheapest actor that is free, or is about to be: one has just been told so."""
-        free = [actor for actor in self._actors if actor.is_free]
-        free = free or [actor for actor in self._actors if actor.is_ready and actor.trial is None]
-        actor = min(free, key=self._rate)
+        """The cheapest actor that is free, or else one that is about to be: what it is told to start waits there."""
+        if all(actor.trial is not None for actor in self._actors):  # the one that gave its place was ended
+            self._ask()
+        unassigned = [actor for actor in self._actors if actor.trial is None]
+        actor = min(unassigned, key=lambda actor: (not actor.is_free, not actor.is_ready, self._rate(actor)))
         actor.trial, actor.turn, actor.freeing_since = trial, next(self._turns), None
         actor.is_waiting = actor.has_ended = actor.was_told = False
         self._assigned[trial] = actor
