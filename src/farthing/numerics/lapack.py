@@ -66,7 +66,7 @@ def dtrtrs(L: Array, B: Array, *, trans: bool = False) -> Array:
 def _own(A: Array, overwrite: bool) -> Array:
     """A in Fortran order: itself if it may be overwritten and has that order, else a copy."""
     made = np.asarray if overwrite else np.array
-    return made(A, dtype=np.float64, order="F")  # type: ignore[operator,no-any-return]
+    return made(A, dtype=np.float64, order="F")
 
 
 @cache
@@ -81,7 +81,8 @@ def _unlocked(name: str) -> Callable[..., None] | None:
     if len(found) != len(form) or any(_kind(argument) != kind for argument, kind in zip(found, form, strict=True)):
         return None
     address = _of_capsule("PyCapsule_GetPointer", c_void_p, [ctypes.py_object, c_char_p])(capsule, signature)
-    routine: Callable[..., None] = ctypes.CFUNCTYPE(None, *(_KINDS[kind] for kind in form))(address)
+    kinds: list[Any] = [_KINDS[kind] for kind in form]
+    routine: Callable[..., None] = ctypes.CFUNCTYPE(None, *kinds)(address)
     return routine
 
 

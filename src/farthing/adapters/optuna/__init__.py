@@ -1,5 +1,5 @@
-"""Farthing and Optuna: `FarthingSampler` and `FarthingPruner` work in Optuna's studies, `to_optuna` writes a study into an
-Optuna storage, and `from_optuna` makes a study of one there.
+"""Farthing and Optuna: `FarthingSampler` and `FarthingPruner` work in Optuna's studies, `to_optuna` writes a study into
+an Optuna storage, and `from_optuna` makes a study of one there.
 
 Names are imported when they are first used: Optuna takes a second to import.
 """

@@ -85,7 +85,7 @@ def parts_of(trials: Sequence[FrozenTrial], distributions: Mapping[str, BaseDist
     known = {name: one for name in sorted(distributions) if (one := translated(name, distributions[name]))}
     whole = [trial for trial in trials if trial.state in WHOLE]
     has = {name: np.array([name in trial.params for trial in whole], dtype=np.bool_) for name in known}
-    conditions = {name: found for name in known if (found := _condition(name, known, whole, has))}
+    conditions = {name: condition for name in known if (condition := _condition(name, known, whole, has))}
     explained = _explained(known, conditions, has)
     groups: dict[bytes, dict[str, Translated]] = {}
     for name, found in known.items():

@@ -18,7 +18,7 @@ from farthing.errors import BudgetSpent, InvalidArgument, NotWorthMore, SpaceExh
 from farthing.history import History
 from farthing.history.history import TrackedTrial
 from farthing.plain import shown
-from farthing.runner.clock import Clock
+from farthing.runner.clock import Ages, Clock
 from farthing.study import Study
 from farthing.trial import Decision, EndedBy, Outcome, Proposal, Report, Status
 
@@ -245,8 +245,8 @@ class TuneStudy:
     # -- what it cost ------------------------------------------------------------------------------------------------
 
     @property
-    def _ages(self) -> list[float]:
-        return [self._age(number) for number in self._since]
+    def _ages(self) -> Ages:
+        return Ages(len(self._since), sum(self._age(number) for number in self._since))
 
     def _age(self, number: int) -> float:
         """Seconds of training that are not charged yet."""
