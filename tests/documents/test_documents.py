@@ -13,7 +13,8 @@ from farthing.study import Study
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
     "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cost.md", "docs/curve-network.md", "docs/guide.md",
-    "docs/meters.md", "docs/optuna-storage.md", "docs/runner.md", "docs/sklearn.md", "docs/spaces.md", "docs/storage.md",
+    "docs/meters.md", "docs/optuna-storage.md", "docs/runner.md", "docs/sklearn.md", "docs/spaces.md",
+    "docs/storage.md",
 ]  # fmt: skip
 MORE_PROSE = ["docs/index.md", "docs/architecture.md", "docs/cli.md", "docs/recipes.md"]
 AT_THE_ROOT = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
