@@ -24,7 +24,7 @@ from optuna_studies import PLAIN, SPACE, of_every_kind
 
 import farthing as ft
 from called import until
-from farthing.adapters.optuna import to_optuna
+from farthing.adapters.optuna import from_optuna, to_optuna
 from farthing.errors import InvalidArgument, StorageError
 
 DASHBOARD = Path(sys.executable).with_name("optuna-dashboard")
@@ -346,11 +346,14 @@ class TestStrangers:
 
     def test_a_space_without_its_objects(self, tmp_path):
         """Options that a file cannot hold are exported under their description."""
-        space = ft.Space(f=ft.Choice([min, max]), x=ft.Real(0, 1))
+        space = ft.Space(f=ft.Choice([min, max]), x=ft.Real(0, 1, when={"f": {min, max}}))
         with ft.Study(space, "4 evaluations", storage=tmp_path / "s.db", seed=0) as study:
             study.tell(study.ask(), value=1.0)
         theirs = to_optuna(tmp_path / "s.db")
         assert theirs.trials[0].params["f"] in ("<built-in function min>", "<built-in function max>")
+        back = from_optuna(theirs)
+        assert back.space.params["f"] == ft.Choice(["<built-in function min>", "<built-in function max>"])
+        assert back.trials[0].config == theirs.trials[0].params
 
 
 class TestDashboard:
