@@ -47,7 +47,9 @@ def test_what_is_given_stays_as_it_is_unless_it_may_be_overwritten(limit):
     np.testing.assert_array_equal(K, before)
     np.testing.assert_array_equal(L, kept)
     assert (B == 1.0).all()
-    assert lapack.dpotrf(K, clean=False, overwrite=True)[0] is K or np.shares_memory(lapack.dpotri(L, overwrite=True), L)
+    assert lapack.dpotrf(K, clean=False, overwrite=True)[0] is K or np.shares_memory(
+        lapack.dpotri(L, overwrite=True), L
+    )
 
 
 def test_a_matrix_without_a_factor_says_so(limit):

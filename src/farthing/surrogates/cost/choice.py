@@ -131,7 +131,7 @@ def choose(
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
         b = b - prior.mean_at(X)
-    sizes = SIZES if prior is None or model != "auto" else (0, *SIZES)
+    sizes: Sequence[int] = SIZES if prior is None or model != "auto" else (0, *SIZES)
     stays = _between_contests(stored or {}, max(seen, len(b)), own) if model == "auto" else None
     if stays is not None:
         sizes = [size for size in sizes if _line_of(size) in stays.weights]
@@ -162,7 +162,7 @@ class Stays(NamedTuple):
 
 
 def _between_contests(stored: Mapping[str, Any], n: int, own: UserCostModel | None) -> Stays | None:
-    """What stays as it is at n observations; None where a contest is due, or where the last one had other candidates."""
+    """What stays as it is at n observations; None where a contest is due, or the last one had other candidates."""
     weights, scores = stored.get("weights", {}), stored.get("scores", {})
     if "order" not in stored or not weights or contest_is_due(stored, n) or not weights.keys() <= scores.keys():
         return None

@@ -2,9 +2,10 @@
 
 Their cost has to grow slowly with the data. From LONE_PROCESS_FROM observations on, the average holds one process, the
 heaviest at the last contest: every prediction pays for each. Contests among all are held when the data have grown by
-10 %; in between the scores of the others stay as they were, and so do the weights. Hyperparameters are searched for again when the data have
-grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have doubled. In between a
-process takes in new observations with the hyperparameters it has. A process that is wanted alone is the heaviest.
+10 %; in between the scores of the others stay as they were, and so do the weights. Hyperparameters are searched for
+again when the data have grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have
+doubled. In between a process takes in new observations with the hyperparameters it has. A process that is wanted alone
+is the heaviest.
 """
 
 from __future__ import annotations
