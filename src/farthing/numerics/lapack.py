@@ -25,7 +25,7 @@ from farthing.numerics.arrays import Array
 LARGE = 2e6  # multiplications, from which on others should not have to wait: half a millisecond
 
 _FORMS = {"dpotrf": "cnmnn", "dpotri": "cnmnn", "dtrtrs": "cccnnmnmnn"}  # characters, numbers and matrices
-_KINDS = {"c": c_char_p, "n": ctypes.POINTER(c_int), "m": c_void_p}
+_KINDS: dict[str, Any] = {"c": c_char_p, "n": ctypes.POINTER(c_int), "m": c_void_p}
 
 
 def dpotrf(K: Array, *, clean: bool, overwrite: bool = False) -> tuple[Array, int]:
@@ -65,8 +65,7 @@ def dtrtrs(L: Array, B: Array, *, trans: bool = False) -> Array:
 
 def _own(A: Array, overwrite: bool) -> Array:
     """A in Fortran order: itself if it may be overwritten and has that order, else a copy."""
-    made = np.asarray if overwrite else np.array
-    return made(A, dtype=np.float64, order="F")
+    return np.asarray(A, dtype=np.float64, order="F") if overwrite else np.array(A, dtype=np.float64, order="F")
 
 
 @cache

@@ -4,7 +4,7 @@ Whenever an evaluation begins, the thread is told what is known, and prepares an
 When a worker is free, the run finishes what was prepared last, which takes about a millisecond. If evaluations are
 shorter than thinking, several asks are finished from one preparation, each with all that is known by then.
 
-The thread never holds up a run: it pauses while the run has something to do, and is given up where a run ends, and the
+The thread never holds up a run: it pauses while the run has something to do, it is given up where a run ends, and the
 program does not wait for it. What it raises is raised by the run when it asks. Only where a budget of time is spent is
 it worthwhile, and only where a processor is left for it: where workers fill them, thinking would slow down what is
 measured.

@@ -162,7 +162,7 @@ class Stays(NamedTuple):
 
 
 def _between_contests(stored: Mapping[str, Any], n: int, own: UserCostModel | None) -> Stays | None:
-    """What stays as it is at n observations; None where a contest is due, or where the last had other candidates."""
+    """What stays as it is at n observations; None where a contest is due, or the last one had other candidates."""
     weights, scores = stored.get("weights", {}), stored.get("scores", {})
     if "order" not in stored or not weights or contest_is_due(stored, n) or not weights.keys() <= scores.keys():
         return None
