@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,13 +103,13 @@ def test_a_class_that_cannot_is_never_paused(tmp_path):
 
 def test_a_trial_that_hangs_ends_with_the_budget(tmp_path):
     """Its first step would take an hour. Tune itself waits some ten seconds before it kills a process."""
-    search = FarthingSearch(budget="1s", seed=0)
-    began = time.perf_counter()
+    search = FarthingSearch(budget=ft.Budget(compute_seconds=1), seed=0)
     fitted(tune_training.Steps, search, tmp_path, {**SPACE, "seconds": 3600.0}, FarthingScheduler(search))
-    assert time.perf_counter() - began < 60
-    assert {trial.status.value for trial in search.study.trials} <= {"killed", "interrupted"}
-    assert 1.0 <= search.study.ledger.total("seconds") < 10
-    assert search.study.why_ended == "the budget of 1s is spent"
+    status = {trial.status.value for trial in search.study.trials}
+    assert "killed" in status
+    assert status <= {"killed", "interrupted"}  # interrupted: still waiting for a process
+    assert 1.0 <= search.study.ledger.total("compute_seconds") < 10
+    assert search.study.why_ended == "the budget of 1s of compute is spent"
 
 
 def test_an_experiment_whose_first_trials_all_fail_alike_ends_with_their_error(tmp_path):

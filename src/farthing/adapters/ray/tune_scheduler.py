@@ -86,7 +86,8 @@ class FarthingScheduler(TrialScheduler):
             trial.set_status(Trial.PAUSED)  # it was about to be resumed, and will be
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        return DECISIONS[self.search.tune_study.report(trial.trial_id, result, _can_pause(trial, result))]
+        decision: str = DECISIONS[self.search.tune_study.report(trial.trial_id, result, _can_pause(trial, result))]
+        return decision
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
         """The search is told."""
