@@ -14,7 +14,7 @@ from ray.tune.utils.util import merge_dicts
 import farthing as ft
 from farthing.adapters.ray.tune_search import FarthingSearch
 from farthing.adapters.ray.tune_space import NestedSpace
-from farthing.errors import InvalidArgument, InvalidBudget, InvalidConfig, InvalidSpace, StudyMismatch
+from farthing.errors import EveryTrialFailed, InvalidArgument, InvalidBudget, InvalidConfig, InvalidSpace, StudyMismatch
 
 EVERY_KIND = {
     "constant": 7,
@@ -135,6 +135,14 @@ class TestAsking:
         (trial,) = search.study.trials
         assert (trial.status, trial.value) == (ft.Status.FAILED, None)
         assert search.suggest("b") == Searcher.FINISHED
+
+    def test_five_first_trials_that_fail_alike_are_an_error(self):
+        search = searching("100 evaluations")
+        for i in range(5):
+            search.suggest(f"t{i}")
+            search.on_trial_complete(f"t{i}", error=True)
+        with pytest.raises(EveryTrialFailed, match="the first 5 trials all failed"):
+            search.suggest("t5")
 
     def test_a_value_that_is_no_number_and_a_missing_one_are_failures(self):
         search = searching()

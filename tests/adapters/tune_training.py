@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
+
+from ray import tune
 
 STEPS = 6
 
@@ -38,3 +41,31 @@ def train(config: dict[str, Any]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "model.json").write_text(json.dumps(seen))
             tune.report(metrics, checkpoint=tune.Checkpoint.from_directory(folder))
+
+
+class Steps(tune.Trainable):
+    """A class that writes its model when it is asked to."""
+
+    def setup(self, config: dict[str, Any]) -> None:
+        self.seen = 0
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        self.setup(new_config)
+        return True
+
+    def step(self) -> dict[str, Any]:
+        time.sleep(self.config["seconds"])
+        self.seen += 1
+        return {"loss": self.config["optimizer"]["rate"] + 1 / self.seen, "seen": self.seen}
+
+    def save_checkpoint(self, checkpoint_dir: str) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def load_checkpoint(self, checkpoint: dict[str, Any] | None) -> None:
+        self.seen = checkpoint["seen"]
+
+
+class Forgetful(Steps):
+    """A class that cannot write its model."""
+
+    save_checkpoint = tune.Trainable.save_checkpoint

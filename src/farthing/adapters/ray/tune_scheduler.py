@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from farthing.errors import InvalidArgument
 from farthing.plain import warn
 from farthing.trial import Decision, Status
 
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 DECISIONS = {
     Decision.CONTINUE: TrialScheduler.CONTINUE,
     Decision.PAUSE: TrialScheduler.PAUSE,
@@ -84,7 +86,8 @@ class FarthingScheduler(TrialScheduler):
             trial.set_status(Trial.PAUSED)  # it was about to be resumed, and will be
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        return str(DECISIONS[self.search.tune_study.report(trial.trial_id, result, _can_pause(trial, result))])
+        decision: str = DECISIONS[self.search.tune_study.report(trial.trial_id, result, _can_pause(trial, result))]
+        return decision
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
         """The search is told."""
@@ -154,9 +157,10 @@ def _can_pause(trial: Trial, result: dict[str, Any]) -> bool:
 
 
 def _error_of(trial: Trial) -> str:
-    """The last error of a trial, as Tune has written it."""
+    """The last error of a trial, as Tune has written it below those before, without colours."""
     try:
         text = Path(trial.error_file).read_text(encoding="utf-8", errors="replace")
     except (TypeError, OSError):
         return "the trial failed; Tune has no text of the error"
-    return text.strip() or "the trial failed"
+    last = text.rpartition("Failure # ")[2].partition("\n")[2] or text
+    return COLOURS.sub("", last).strip() or "the trial failed"

@@ -28,6 +28,7 @@ from farthing.budget import Budget
 from farthing.errors import InvalidArgument
 from farthing.plain import warn
 from farthing.policies import Policy, policy_of
+from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.temporary import TemporaryFolder
 from farthing.study import Study
 from farthing.trial import Config
@@ -52,6 +53,8 @@ class FarthingSearch(Searcher):
     points_to_evaluate  configurations to evaluate first
     storage     a file to keep the study in; without it, it is kept in the checkpoints of the experiment alone
     seed        a whole number that makes proposals repeatable
+    max_failures  end the experiment with EveryTrialFailed if this many first trials all fail with one type of error
+                and there is no value yet; None never does
     others      further arguments of `ft.Study`: stop_at, known_cost, warm_start, ...
     """
 
@@ -68,6 +71,7 @@ class FarthingSearch(Searcher):
         points_to_evaluate: Iterable[Mapping[str, Any]] = (),
         storage: str | PathLike[str] | None = None,
         seed: int | None = None,
+        max_failures: int | None = MAX_FAILURES,
         **others: Any,
     ) -> None:
         if mode is not None:
@@ -76,6 +80,7 @@ class FarthingSearch(Searcher):
         self._metric, self._mode = metric, mode  # one of them may come later
         self._budget, self._cost = Budget.of(budget), _checked_cost(cost, Budget.of(budget))
         self._points = _checked_points(points_to_evaluate)
+        self._max_failures = checks.optional(checks.whole_number, "max_failures", max_failures, least=1)
         self._options = {**others, "policy": policy_of(policy), "max_steps": max_steps, "seed": seed}
         self._storage = None if storage is None else Path(storage).absolute()
         self._nested = None if space is None else NestedSpace.of(space)
@@ -130,7 +135,7 @@ class FarthingSearch(Searcher):
             self._nested.space, _limited(self._budget, self._spec.get("num_samples")), maximize=self._mode == "max",
             storage=self._path, start=[self._nested.flat(point) for point in self._points], **options,
         )  # fmt: skip
-        return TuneStudy(study, self._metric, self._cost)
+        return TuneStudy(study, self._metric, self._cost, self._max_failures)
 
     @property
     def _path(self) -> Path:
@@ -225,7 +230,7 @@ class FarthingSearch(Searcher):
         put_back(saved["file"], self._path, self._folder)
         functions = {name: self._options.get(name) for name in ("known_cost", "cost_features")}
         study = Study.resume(self._path, space=saved["nested"].space, policy=self._options["policy"], **functions)
-        self._tune_study = TuneStudy(study, saved["metric"], self._cost, saved["numbers"])
+        self._tune_study = TuneStudy(study, saved["metric"], self._cost, self._max_failures, saved["numbers"])
         self.to_resume = list(saved["to_resume"])
 
     def __getstate__(self) -> dict[str, Any]:

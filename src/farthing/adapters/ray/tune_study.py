@@ -14,11 +14,20 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from farthing.checks import read_cost, read_value
-from farthing.errors import BudgetSpent, InvalidArgument, NotWorthMore, SpaceExhausted, StudyEnded, TargetReached
+from farthing.errors import (
+    BudgetSpent,
+    EveryTrialFailed,
+    InvalidArgument,
+    NotWorthMore,
+    SpaceExhausted,
+    StudyEnded,
+    TargetReached,
+)  # fmt: skip
 from farthing.history import History
 from farthing.history.history import TrackedTrial
 from farthing.plain import shown
 from farthing.runner.clock import Ages, Clock
+from farthing.runner.failing import FirstFailures
 from farthing.study import Study
 from farthing.trial import Decision, EndedBy, Outcome, Proposal, Report, Status
 
@@ -34,7 +43,9 @@ AMONG_MANY = 12  # names of results in a message
 class TuneStudy:
     """What a study is told about Tune's trials; `numbers` are those of its trials by Tune's ids."""
 
-    def __init__(self, study: Study, metric: str, cost: Cost, numbers: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, study: Study, metric: str, cost: Cost, max_failures: int | None, numbers: Mapping[str, int] | None = None
+    ) -> None:  # fmt: skip
         self.study, self.numbers = study, dict(numbers or {})
         self._metric, self._cost, self._session = metric, cost, study._session
         metered = () if cost == MEASURED else (self._session.ledger.unit,)
@@ -42,6 +53,8 @@ class TuneStudy:
         self._clock.wait()
         self._since: dict[int, float] = {}  # when trials that are trained were charged last
         self._nothing_more = False  # to propose, before something else ends
+        self._failures = FirstFailures(max_failures)
+        self._alike: EveryTrialFailed | None = None
 
     @property
     def _history(self) -> History:
@@ -60,7 +73,9 @@ class TuneStudy:
     # -- what comes next ---------------------------------------------------------------------------------------------
 
     def ask(self) -> Proposal | None:
-        """The next proposal, None if there is none now."""
+        """The next proposal, None if there is none now. `EveryTrialFailed` if the first trials all failed alike."""
+        if self._alike is not None:
+            raise self._alike
         try:
             with self._writing():
                 thinking = self._clock.seconds_to_think(self._ages)
@@ -241,6 +256,10 @@ class TuneStudy:
     def _end(self, number: int, outcome: Outcome, spent: Mapping[str, float]) -> None:
         self._session.end(number, outcome, spent, self._clock.overhead())
         self._since.pop(number, None)
+        try:
+            self._failures.hear(self.study.trial(number), self._history.incumbent is not None)
+        except EveryTrialFailed as error:  # Tune would wrap it here
+            error.study, self._alike = self.study, error
 
     # -- what it cost ------------------------------------------------------------------------------------------------
 
