@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LIBRARIES := .venvs/libraries
 
-EXPERIMENTS := latency quality asks scale auto blackbox batches failures curves bapi finishing bopt-synthetic \
+EXPERIMENTS := latency quality asks scale cluster auto blackbox batches failures curves bapi finishing bopt-synthetic \
 	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer warm-start sklearn runner start overhead \
 	throughput attack papers worth ray optuna
 
@@ -32,6 +32,7 @@ help:
 	@echo "  make bench-latency         time per suggestion, compared with Optuna's GPSampler and BoTorch"
 	@echo "  make bench-asks            time per suggestion of each policy, alone, in batches, and with training curves"
 	@echo "  make bench-scale           time and memory per suggestion with 100 to 10,000 observations, compared with Optuna"
+	@echo "  make bench-cluster         decisions per second and the ledger with up to 10,000 workers of a simulated cluster"
 	@echo "Quality of suggestions"
 	@echo "  make bench-quality         regret after 60 evaluations, compared with GPSampler"
 	@echo "  make bench-auto            Farthing as it is, compared with peers, on tables and models that are trained live"
@@ -92,7 +93,7 @@ train-curves:
 	@$(PYTHON) -c 'import sys, numpy, torch; sys.exit(not torch.cuda.is_available())' || { echo "Training the network needs a GPU, PyTorch and NumPy; say which Python has them: make train-curves PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
-bench-latency bench-quality bench-asks bench-scale bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
+bench-latency bench-quality bench-asks bench-scale bench-cluster bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
 bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead bench-optuna: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
