@@ -2,6 +2,9 @@
 
 import math
 import pickle
+import socket
+import warnings
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 
 import optuna
@@ -85,13 +88,34 @@ def test_it_proposes_what_farthing_proposes(policy):
     assert [(p.cost, p.reason) for p in told] == [(t.predicted_cost, t.reason) for t in native.trials[len(START) :]]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@contextmanager
+def over_a_network(storage):
+    """Optuna's storage behind a server of its own, on this machine."""
+    pytest.importorskip("grpc", reason="Optuna's storage over a network needs grpcio")
+    from optuna.storages._grpc.server import make_server
+
+    with socket.create_server(("localhost", 0)) as free:
+        port = free.getsockname()[1]
+    server = make_server(storage, "localhost", port)
+    server.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        proxy = optuna.storages.GrpcStorageProxy(host="localhost", port=port)
+    try:
+        proxy.wait_server_ready(timeout=60)
+        yield proxy
+    finally:
+        proxy.close()
+        server.stop(5).wait()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal", "network"])
 def test_the_same_study_in_any_storage_is_the_same(kind, tmp_path):
-    storage = {
-        "sqlite": lambda: RDBStorage(f"sqlite:///{tmp_path}/s.db"),
-        "journal": lambda: JournalStorage(JournalFileBackend(f"{tmp_path}/s.journal")),
-    }[kind]()
-    assert params_of(optimized(storage=storage)) == params_of(optimized())
+    here = RDBStorage(f"sqlite:///{tmp_path}/s.db")
+    if kind == "journal":
+        here = JournalStorage(JournalFileBackend(f"{tmp_path}/s.journal"))
+    with over_a_network(here) if kind == "network" else nullcontext(here) as storage:
+        assert params_of(optimized(20.0, storage=storage)) == params_of(optimized(20.0))
 
 
 def test_a_new_sampler_goes_on_as_the_old_one_would_have(tmp_path):
@@ -119,6 +143,9 @@ def test_one_sampler_for_two_studies_tells_them_apart():
     second = optuna.create_study(sampler=shared)
     second.optimize(objective)
     assert params_of(first) == params_of(second) == params_of(optimized())
+    first.add_trial(finished(0.0, user_attrs={"gpu_hours": 0.0}))
+    assert shared.ledger(first).spent == shared.ledger(second).spent > 0.0
+    assert shared.ledger(optuna.create_study()).spent == 0.0
 
 
 def test_other_seeds_give_other_studies_and_no_seed_is_drawn():
@@ -161,6 +188,7 @@ def test_a_study_whose_budget_is_spent_runs_nothing_more():
     study.sampler = sampler(40.0)
     study.optimize(objective)
     assert sum(trial.user_attrs.get("gpu_hours", 0.0) for trial in study.trials) >= 40.0
+    assert all(set(Proposed.of(trial).params) == set(DISTRIBUTIONS) for trial in study.trials[ran + 1 :])
 
 
 def test_in_a_loop_of_ask_and_tell_exhausted_says_when_to_end():

@@ -4,7 +4,7 @@ import pytest
 
 from farthing.adapters.optuna import FarthingSampler
 
-suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="Optuna publishes its suites from version 4.5 on")
+suites = pytest.importorskip("optuna.testing.pytest_samplers", reason="Optuna publishes its suites from version 5 on")
 
 PLENTY = "1000 evaluations"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from farthing.adapters.optuna.proposed import Proposed
@@ -35,10 +36,21 @@ ALL_TRIED = "every configuration was tried: one of them again"
 
 @dataclass(eq=False)
 class Remembered:
-    """What finished trials spent, and where they lie in the parts of the space of the last ask, by number."""
+    """What finished trials of a study spent, and where they lie in the parts of the space of the last ask, by number;
+    and which trials are not to begin, because nothing is left."""
 
+    storage: object = None
+    study: int = -1
     spent: dict[int, Spent] = field(default_factory=dict)
     places: dict[str, dict[int, Known | None]] = field(default_factory=dict)
+    never_begin: set[int] = field(default_factory=set)
+
+    def __reduce__(self) -> Any:
+        """Nothing of it is lost by leaving it behind."""
+        return Remembered, ()
+
+    def is_of(self, study: Study) -> bool:
+        return self.storage is study._storage and self.study == study._study_id
 
     def spent_of(self, spending: Spending, trials: Sequence[FrozenTrial]) -> dict[int, Spent]:
         """What those of the trials that have ended spent."""
@@ -93,7 +105,7 @@ class Ask:
         for proposed in map(Proposed.of, self.trials):
             if proposed.space == name:
                 fits.update(proposed.fits)
-        trials = tracked(part, self.trials, known, remembered.spent, self.direction)
+        trials = tracked(self.trials, known, remembered.spent, self.direction)
         return History(self.seed + number, trials, self.number, fits)
 
     def _proposal(self, policy: Policy, part: Part, history: History, thinking: Thinking) -> Proposal:

@@ -110,6 +110,6 @@ def _features(known: Sequence[FrozenTrial], trials: Sequence[FrozenTrial]) -> tu
     if not parts:
         return np.full((len(known), 1), 0.5), np.zeros(1, dtype=np.intp)
     part = parts[0]
-    keys = [part.key(trial.params) for trial in known]
+    keys = [part.key(part.config(trial.params)) for trial in known]
     nowhere = (None,) * len(part.space)
     return part.space.features(part.space.units_of([key or nowhere for key in keys])), part.space.groups

@@ -62,7 +62,7 @@ class FarthingSampler(BaseSampler):
         seed = optional(whole_number, "seed", seed)
         self._seed = int(np.random.default_rng().integers(MOST_SEED)) if seed is None else seed
         self._exhausted = False
-        self._thinking, self._remembered, self._of = Thinking(), Remembered(), (0, 0)
+        self._thinking, self._remembered = Thinking(), Remembered()
 
     # -- what users ask -----------------------------------------------------------------------------------------------
 
@@ -73,26 +73,31 @@ class FarthingSampler(BaseSampler):
 
     def ledger(self, study: Study) -> Ledger:
         """What the trials of a study have spent, by account, and what is left."""
-        return self._ledger(trials_of(study))
+        with in_turn():
+            self._remember(study)
+            return self._ledger(trials_of(study))
 
     # -- what Optuna asks ---------------------------------------------------------------------------------------------
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """All parameters whose range is settled, also those that not every trial has. A trial that begins under
-        `optimize` when the budget is spent, or promised to earlier ones, is pruned before it costs anything."""
+        `optimize` when the budget is spent, or promised to earlier ones, gets none."""
         require_single(study)
         others = trials_of(study, but=trial)
         with in_turn():
             self._remember(study)
             if self._is_spent(others, before=trial.number) and _stopped(study):
                 Proposed(reason=SPENT).keep(study, trial)
-                raise TrialPruned(f"{SPENT}: {self._spending.budget}")
+                self._remembered.never_begin.add(trial.number)
+                return {}
         return settled(others)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         require_single(study)
+        if trial.number in self._remembered.never_begin:
+            return {}
         with in_turn():
             self._remember(study)
             others = trials_of(study, but=trial)
@@ -105,8 +110,11 @@ class FarthingSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """A parameter that nothing could be proposed for: uniform in its own scale; in the first trial of a study as
-        the policy would begin with this parameter alone, which is where its name says that it is cheap."""
+        the policy would begin with this parameter alone, which is where its name says that it is cheap. Trials that
+        are not to begin are pruned here: Optuna 4 asks for the others outside of the objective."""
         require_single(study)
+        if trial.number in self._remembered.never_begin:
+            raise TrialPruned(f"{SPENT}: {self._spending.budget}")
         seed = zlib.crc32(param_name.encode(), self._seed)
         rng = np.random.default_rng([seed, trial.number])
         found = translated(param_name, param_distribution)
@@ -151,9 +159,8 @@ class FarthingSampler(BaseSampler):
 
     def _remember(self, study: Study) -> None:
         """Forget what was remembered of another study."""
-        of = (id(study._storage), study._study_id)
-        if of != self._of:
-            self._of, self._remembered = of, Remembered()
+        if not self._remembered.is_of(study):
+            self._remembered = Remembered(study._storage, study._study_id)
 
 
 def _stopped(study: Study) -> bool:

@@ -33,8 +33,6 @@ from farthing.space.conditions import Key
 from farthing.trial import Config
 
 AGREED = 3  # trials in a row with the same range: then it is the range
-WHOLE = (TrialState.COMPLETE, TrialState.PRUNED)  # states of trials that asked for all they needed
-
 Params = dict[str, Any]
 Condition = tuple[str, frozenset[Any]]  # on a parameter: that it has one of these values
 
@@ -56,10 +54,10 @@ class Part:
 
         return cls(parameters, Space({name: named(name, found) for name, found in parameters.items()}))
 
-    def key(self, params: Params) -> Key | None:
-        """What makes a trial's configuration the same as another; None for one that is not of this space."""
+    def key(self, config: Config) -> Key | None:
+        """What makes a configuration the same as another; None for one that is not of this space."""
         try:
-            return self.space.key(self.config(params))
+            return self.space.key(config)
         except InvalidConfig:
             return None
 
@@ -82,8 +80,8 @@ def settled(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
 
 def parts_of(trials: Sequence[FrozenTrial], distributions: Mapping[str, BaseDistribution]) -> list[Part]:
     """The parts of a space with these distributions, as the trials show them; the first holds all that is explained."""
-    known = {name: one for name in sorted(distributions) if (one := translated(name, distributions[name]))}
-    whole = [trial for trial in trials if trial.state in WHOLE]
+    known = {name: found for name in sorted(distributions) if (found := translated(name, distributions[name]))}
+    whole = [trial for trial in trials if _is_whole(trial)]
     has = {name: np.array([name in trial.params for trial in whole], dtype=np.bool_) for name in known}
     conditions = {name: condition for name in known if (condition := _condition(name, known, whole, has))}
     explained = _explained(known, conditions, has)
@@ -92,6 +90,11 @@ def parts_of(trials: Sequence[FrozenTrial], distributions: Mapping[str, BaseDist
         groups.setdefault(b"" if name in explained else has[name].tobytes(), {})[name] = found
     parts = [groups.pop(b"")] if b"" in groups else []
     return [_part(names, conditions) for names in (*parts, *groups.values())]
+
+
+def _is_whole(trial: FrozenTrial) -> bool:
+    """Whether a trial asked for all parameters that it needed: it was complete, or had begun to train."""
+    return trial.state is TrialState.COMPLETE or (trial.state is TrialState.PRUNED and bool(trial.intermediate_values))
 
 
 def _part(parameters: Mapping[str, Translated], conditions: Mapping[str, Condition]) -> Part:

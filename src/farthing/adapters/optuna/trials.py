@@ -27,7 +27,7 @@ from farthing.history import TrackedTrial
 from farthing.history.history import Trials
 from farthing.numerics.arrays import Array
 from farthing.space.conditions import Key
-from farthing.trial import EndedBy, Status
+from farthing.trial import Config, EndedBy, Status
 
 FIXED = "fixed_params"  # system attribute of enqueued trials
 
@@ -36,16 +36,20 @@ FIXED = "fixed_params"  # system attribute of enqueued trials
 class Known:
     """One trial in a space: where it lies."""
 
+    config: Config
     key: Key
     unit: Array  # (p,)
 
 
 def place(part: Part, trials: Iterable[FrozenTrial]) -> dict[int, Known | None]:
     """Where trials lie in a part of the space, by number; None for those that do not."""
-    keys = {trial.number: part.key(params_of(trial)) for trial in trials}
+    configs = {trial.number: part.config(params_of(trial)) for trial in trials}
+    keys = {number: part.key(config) for number, config in configs.items()}
     inside = {number: key for number, key in keys.items() if key is not None}
     units = dict(zip(inside, part.space.units_of(list(inside.values())), strict=True)) if inside else {}
-    return {number: None if key is None else Known(key, units[number]) for number, key in keys.items()}
+    return {
+        number: Known(configs[number], inside[number], units[number]) if number in inside else None for number in keys
+    }
 
 
 def params_of(trial: FrozenTrial) -> Params:
@@ -56,9 +60,8 @@ def params_of(trial: FrozenTrial) -> Params:
 
 
 def tracked(
-    part: Part, trials: Sequence[FrozenTrial], known: dict[int, Known | None], spent: dict[int, Spent],
-    direction: Direction,
-) -> Trials:  # fmt: skip
+    trials: Sequence[FrozenTrial], known: dict[int, Known | None], spent: dict[int, Spent], direction: Direction
+) -> Trials:
     """The history of a part of the space."""
     complete_steps = _steps_of_complete(trials)
     found: list[TrackedTrial] = []
@@ -66,23 +69,22 @@ def tracked(
         if (at := known[trial.number]) is None:
             continue
         cost = spent[trial.number].cost if trial.number in spent else Proposed.of(trial).cost
-        number, config = len(found), part.config(params_of(trial))
-        found.append(_tracked(number, config, trial, at, cost, complete_steps, direction))
+        found.append(_tracked(len(found), trial, at, cost, complete_steps, direction))
     return Trials.of(found)
 
 
 def _tracked(
-    number: int, config: Params, trial: FrozenTrial, at: Known, cost: float | None, complete_steps: float,
+    number: int, trial: FrozenTrial, at: Known, cost: float | None, complete_steps: float,
     direction: Direction,
 ) -> TrackedTrial:  # fmt: skip
     def ended(status: Status, value: float | None = None, cost: float | None = cost, **more: object) -> TrackedTrial:
         return TrackedTrial(
-            number, config, status, direction.turned(value), cost, counted=True, key=at.key, unit=at.unit, **more  # type: ignore[arg-type]
+            number, at.config, status, direction.turned(value), cost, counted=True, key=at.key, unit=at.unit, **more  # type: ignore[arg-type]
         )  # fmt: skip
 
     if not trial.state.is_finished():
         return TrackedTrial(
-            number, config, Status.RUNNING, predicted_cost=cost, pending=True, key=at.key, unit=at.unit
+            number, at.config, Status.RUNNING, predicted_cost=cost, pending=True, key=at.key, unit=at.unit
         )  # fmt: skip
     if trial.state is TrialState.PRUNED:
         reports = finite_reports(trial)
