@@ -22,7 +22,7 @@ from benchmarks.cluster.simulated import faults, nodes_for, run_on, studied
 from benchmarks.cluster.simulation import SimulatedCluster
 from benchmarks.cluster.workload import Workload
 from benchmarks.common.command import parser
-from farthing.policies import policy_of
+from farthing.policies import Policy, policy_of
 
 T = TypeVar("T")
 
@@ -54,13 +54,12 @@ class Stopwatch:
 
 
 class Timed:
-    """An object whose calls of some functions are timed; all else is its own."""
+    """A policy whose proposals and decisions are timed; all else is its own."""
 
-    def __init__(self, own: object, name: str, functions: tuple[str, ...], watch: Stopwatch) -> None:
-        self._own = own
-        for function in functions:
-            if hasattr(own, function):
-                setattr(self, function, watch.of(name, getattr(own, function)))
+    def __init__(self, own: Policy, watch: Stopwatch) -> None:
+        self._own, self.propose = own, watch.of("proposals", own.propose)
+        if hasattr(own, "decide"):
+            self.decide = watch.of("decisions", own.decide)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
@@ -69,7 +68,7 @@ class Timed:
 def timed(study: ft.Study, cluster: SimulatedCluster, watch: Stopwatch) -> None:
     """Let a stopwatch say what the policy, the file and the simulation itself take."""
     session = study._session
-    session.policy = Timed(session.policy, "policy", ("propose", "decide"), watch)  # type: ignore[assignment]
+    session.policy = Timed(session.policy, watch)  # type: ignore[assignment]
     log = session.record.log
     log.append = watch.of("file", log.append)  # type: ignore[method-assign]
     for function in ("has_room", "reserve", "begin", "step", "close", "wait", "tell_to_end", "kill"):
@@ -84,9 +83,10 @@ def measured(policy: str, workers: int, trials: int, steps: int, stays: float, s
         cluster = SimulatedCluster(workload, nodes_for(workers, stays), seed)
         with studied(policy_of(policy), trials, workload, seed, storage) as study:
             timed(study, cluster, watch)
-            began, wall = time.thread_time(), time.perf_counter()
+            began = time.thread_time(), time.process_time(), time.perf_counter()
             run_on(cluster, study, workers)
-            seconds, wall = time.thread_time() - began, time.perf_counter() - wall
+            ended = time.thread_time(), time.process_time(), time.perf_counter()
+            seconds, of_process, wall = (after - before for before, after in zip(began, ended, strict=True))
             found = faults(study, cluster)
             session, known, ledger = study._session, study.trials, study.ledger
             asks, events = session.history.asks, session.record.events
@@ -94,10 +94,11 @@ def measured(policy: str, workers: int, trials: int, steps: int, stays: float, s
         if again.ledger.accounts != ledger.accounts or again.trials != known:
             found.append("the file says something else than the run")
         size = storage.stat().st_size
-    books, thought = cluster.books, watch.each["policy"]
+    books, asked = cluster.books, watch.each["proposals"]
     return {
         "policy": policy, "workers": workers, "steps": steps, "trials": len(known), "asks": asks, "events": events,
-        "seconds": seconds, "wall": wall, "parts": watch.seconds, "ask": float(np.median(thought[len(thought) // 2 :])),
+        "seconds": seconds, "heartbeat": of_process - seconds, "wall": wall, "parts": watch.seconds,
+        "ask": float(np.median(asked[-max(len(asked) // 10, 20) :])),
         "most": books.most, "lost": books.count("lost"), "failed": books.count("failed"), "late": books.count("late"),
         "killed": books.count("killed"), "nodes": dict(books.nodes), "simulated": cluster.now, "faults": found,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, "file_mb": size / 1e6,

@@ -60,8 +60,7 @@ A proposal takes into account all that runs. Processor milliseconds of one sugge
   evaluation. The study file lay in memory here. A disk that takes 0.5 milliseconds for a commit
   allows 1,000 evaluations per second, one that takes 5 milliseconds 100, and starting 10,000 workers takes 50 seconds
   there.
-- The **heartbeat** writes what each running evaluation has spent, twice a second: about a megabyte each time with
-  10,000.
+- The **heartbeat** writes what each running evaluation has spent, twice a second. {heartbeat}
 - Connections to 10,000 workers, and what they do to the operating system or to Ray, are not simulated.
 
 {machine}
@@ -77,14 +76,21 @@ def per_trial(run: Found) -> float:
     return (run["seconds"] - run["parts"]["simulation"]) / run["asks"]
 
 
-def loop_share(run: Found) -> float:
-    return 1.0 - sum(run["parts"][part] for part in ("policy", "file")) / (run["seconds"] - run["parts"]["simulation"])
+def policy_seconds(run: Found) -> float:
+    return sum(run["parts"].get(part, 0.0) for part in ("proposals", "decisions"))
+
+
+def shares(run: Found) -> tuple[float, float, float]:
+    """Of policy, file and loop, of the time of the run's own thread."""
+    own = run["seconds"] - run["parts"]["simulation"]
+    policy, file = policy_seconds(run) / own, run["parts"]["file"] / own
+    return policy, file, 1.0 - policy - file
 
 
 def busy_from(run: Found) -> float:
     """Seconds of an evaluation (of a stretch of training) from which on the run keeps up with its workers: when all
     places are taken, policies take longer than in the beginning."""
-    rest = per_trial(run) - run["parts"]["policy"] / run["asks"]
+    rest = per_trial(run) - run["parts"]["proposals"] / run["asks"]
     return run["workers"] * (rest + run["ask"])
 
 
@@ -92,13 +98,11 @@ def run_table(runs: Sequence[Found]) -> str:
     header = ["policy", "workers", "proposals", "proposals per second", "policy", "file", "loop", "keeps up from"]
     rows = []
     for run in runs:
-        own = run["seconds"] - run["parts"]["simulation"]
-        shares = [run["parts"]["policy"] / own, run["parts"]["file"] / own, loop_share(run)]
         kind = " (learners)" if run["steps"] else ""
         seconds = busy_from(run)
         rows.append([
             f"`{run['policy']}`{kind}", f"{run['workers']:,}", f"{run['asks']:,}", f"{1.0 / per_trial(run):,.0f}",
-            *(f"{share:.0%}" for share in shares), f"{seconds:.2g} s" if seconds < 10.0 else f"{seconds:,.0f} s",
+            *(f"{share:.0%}" for share in shares(run)), f"{seconds:.2g} s" if seconds < 10.0 else f"{seconds:,.0f} s",
         ])  # fmt: skip
     return table(header, rows)
 
@@ -150,8 +154,18 @@ def breaks(runs: Sequence[Found]) -> str:
     largest = max(runs, key=lambda run: run["workers"])
     return (
         f"Measured with {largest['workers']:,} workers under policy `{largest['policy']}`: "
-        f"{1.0 / per_trial(largest):,.0f} proposals per second, of which the loop takes {loop_share(largest):.0%} of "
+        f"{1.0 / per_trial(largest):,.0f} proposals per second, of which the loop takes {shares(largest)[2]:.0%} of "
         "the time. No part of the loop takes time in proportion to all that runs. For the rest it is an estimate:"
+    )
+
+
+def heartbeat(runs: Sequence[Found]) -> str:
+    """The other threads of the process: hardly more than the heartbeat's."""
+    largest = max(runs, key=lambda run: run["workers"])
+    share = largest["heartbeat"] / (largest["seconds"] - largest["parts"]["simulation"])
+    return (
+        f"In the run with {largest['workers']:,} workers its thread took {share:.0%} as much processor time as all the "
+        "rest, and Python lets only one of them compute at a time."
     )
 
 
@@ -169,5 +183,6 @@ def document(data: Mapping[str, Any]) -> str:
         exactness=exactness(runs), memory=memory(runs),
         known=", ".join(f"{count} evaluations (`{policy}`)" for policy, count in known.items()),
         pending=pending_table(data["pending"]), pending_findings=pending_findings(data["pending"]), breaks=breaks(runs),
+        heartbeat=heartbeat(runs),
         machine=machine_text(data["machine"], {"Farthing": runs[0]["versions"]}),
     )  # fmt: skip

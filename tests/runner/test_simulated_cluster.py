@@ -3,6 +3,7 @@ ledger."""
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ if str(ROOT) not in sys.path:  # `pytest` alone, in place of `python -m pytest`
 from benchmarks.cluster.simulated import faults, nodes_for, run_on, studied  # noqa: E402
 from benchmarks.cluster.simulation import SimulatedCluster  # noqa: E402
 from benchmarks.cluster.workload import Workload  # noqa: E402
+from farthing.runner.clock import Clock  # noqa: E402
+from farthing.runner.paused import PausedLearners  # noqa: E402
 from farthing.trial import Status  # noqa: E402
 
 WORKERS = 100
@@ -113,6 +116,17 @@ def test_the_file_says_the_same(tmp_path):
     kept = ft.Study.open(tmp_path / "s.db")
     assert kept.trials == study.trials
     assert kept.ledger == study.ledger
+
+
+def test_a_paused_learner_that_is_lost_just_after_it_was_closed_is_not_lost_again():
+    """Its node leaves at the moment in which another learner is paused, for which it was closed: the run hears of both
+    at once."""
+    study, cluster = simulated("random", trials=1, workers=1)
+    session = study._session
+    paused = PausedLearners(session, cluster, Clock(session, 0.0, timer=cluster.timer), 32, math.inf)
+    before = session.record.events
+    paused.lose(0)
+    assert session.record.events == before
 
 
 def test_a_run_waits_while_all_nodes_are_away_and_time_goes_by():
