@@ -64,7 +64,9 @@ class CArBO(CostWeighted):
         is_warm = informed or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
         if is_warm and self._is_designing(history, ledger, informed):
             hint = self.hint(space, history.cost_knowledge)
-            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
+            proposals = cost_effective_design(
+                space, history, n, rng, self.cost_model_fit, hint, self.most(ledger), self.small(ledger)
+            )
             if proposals:
                 return proposals
         # Where the cost is known at once, only values may be missing.
@@ -73,9 +75,10 @@ class CArBO(CostWeighted):
         return super().designed(space, history, ledger, n, rng)
 
     def _is_designing(self, history: History, ledger: Ledger, informed: bool) -> bool:
-        """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
+        """Line 4 of Algorithm 1, ct < tau_init, without what start-up took, which teaches nothing. Known results are a
+        design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self._share(informed)
+        return ledger.fraction_without("start-up") + design_share(known, ledger) < self._share(informed)
 
     def _share(self, informed: bool) -> float:
         """tau_init / tau."""
