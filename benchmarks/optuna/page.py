@@ -29,6 +29,8 @@ The budget is 40 times the mean cost of a table's configurations. An evaluation 
 is charged and does not count. Regret is (best - optimum) / (median of the table - optimum), at most 1. In brackets:
 bootstrap 95 % intervals, the seeds of every table drawn again.
 
+In {same} of {runs} runs `FarthingSampler` evaluated the same configurations in the same order as Farthing by itself.
+
 {sentences}
 
 {regrets}
@@ -46,8 +48,9 @@ Reproduce with `make bench-optuna`. Every run is in [data/optuna-bench.json](dat
 """
 
 
-def data(found: Findings, facts: dict[str, Any]) -> dict[str, Any]:
-    """What the page is made from: regrets (tables, seeds) by method and share, evaluations and seconds."""
+def data(found: Findings, facts: dict[str, Any], same: int) -> dict[str, Any]:
+    """What the page is made from: regrets (tables, seeds) by method and share, evaluations and seconds, and in how many
+    runs both ways of using Farthing evaluated the same."""
 
     def regrets(method: Any) -> dict[str, Any]:
         return {str(share): np.round(found.regret(method, share), DIGITS).tolist() for share in SHARES}
@@ -57,6 +60,7 @@ def data(found: Findings, facts: dict[str, Any]) -> dict[str, Any]:
         "machine": facts,
         "versions": {method.title.strip("`"): dict(found.results(method)[0].versions) for method in METHODS},
         "tables": list(found.tables),
+        "same": same,
         "regret": {method.name: regrets(method) for method in METHODS},
         "evaluations": {name: [result.evaluations for result in of] for name, of in results.items()},
         "seconds": {name: [round(result.seconds, 2) for result in of] for name, of in results.items()},
@@ -86,6 +90,8 @@ def document(kept: dict[str, Any]) -> str:
     return PAGE.format(
         tables=len(kept["tables"]),
         seeds=cells(TPE, 1.0).shape[1],
+        same=kept["same"],
+        runs=cells(TPE, 1.0).size,
         sentences="\n".join(_sentence(cells, share) for share in SHARES[1:]),
         regrets=table(["mean regret at", *columns], regrets),
         ratios=table(["ratio of mean regrets at", *columns], ratios),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.blackbox.runs import LIMIT_SECONDS, Method, Result, Run, farthing_method
 from benchmarks.common.fingerprints import SOURCE, code_hash, farthing_code, fingerprint
@@ -12,7 +14,7 @@ from benchmarks.common.tables import table_of, tables_folder
 TPE = Method("tpe", "Optuna TPE", "optuna", "blackbox.peers.optuna_peer")
 GP = Method("gpsampler", "Optuna GPSampler", "optuna", "blackbox.peers.optuna_peer")
 SAMPLER = Method("sampler", "`FarthingSampler`", "optuna", "optuna.peers.sampler_peer")
-NATIVE = farthing_method("auto")
+NATIVE = replace(farthing_method("auto"), title="Farthing (`ft.Study`)")
 METHODS = (TPE, GP, SAMPLER, NATIVE)
 
 
@@ -35,6 +37,17 @@ def _shown(run: Run, result: Result) -> str:
 
 
 FILES = Files(_name, _code, Result.of)
+
+
+def same_choices(runs: Sequence[Run]) -> int:
+    """In how many runs FarthingSampler evaluated the same configurations in the same order as Farthing by itself."""
+
+    def levels(run: Run) -> list[list[int]]:
+        found: list[list[int]] = json.loads(FILES.path(run).read_text())["levels"]
+        return found
+
+    ours = (run for run in runs if run.method is SAMPLER)
+    return sum(levels(run) == levels(replace(run, method=NATIVE)) for run in ours)
 
 
 def measure(runs: Sequence[Run], workers: int) -> dict[Run, Result]:

@@ -53,12 +53,12 @@ def objective(trial):
     return value_of(params)
 
 
-def sampler(budget=30.0, **options):
+def sampler(budget=20.0, **options):
     options = {"cost": "gpu_hours", "seed": 7, **options}
     return FarthingSampler(ft.Budget(cost=budget) if isinstance(budget, float) else budget, **options)
 
 
-def optimized(budget=30.0, storage=None, direction="minimize", **options):
+def optimized(budget=20.0, storage=None, direction="minimize", **options):
     study = optuna.create_study(storage=storage, direction=direction, sampler=sampler(budget, **options))
     sign = 1 if direction == "minimize" else -1
     study.optimize(lambda trial: sign * objective(trial))
@@ -161,9 +161,9 @@ def test_maximising_is_minimising_the_negative():
 
 
 def test_optimize_ends_with_the_trial_that_reaches_the_budget():
-    study = optimized(30.0)
+    study = optimized(20.0)
     costs = [trial.user_attrs["gpu_hours"] for trial in study.trials]
-    assert sum(costs) >= 30.0 > sum(costs[:-1])
+    assert sum(costs) >= 20.0 > sum(costs[:-1])
     assert study.sampler.exhausted
     ledger = study.sampler.ledger(study)
     assert (ledger.spent, ledger.unit, ledger.total("evaluations")) == (sum(costs), "cost", len(costs))
