@@ -137,7 +137,7 @@ class Session:
             seconds = self._to_think(seconds)
             self._decide_late(seconds)
             self._require_open()
-            n = int(min(n, self.ledger.left("evaluations") - sum(not trial.counted for trial in self.history.running)))
+            n = int(min(n, self.ledger.left("evaluations") - self.history.trials.uncounted))
             if n <= 0:
                 raise BudgetSpent(f"{self.ledger.budget}: the evaluations left are all running{self.said_of_pending}")
             proposals: list[Proposal] = []

@@ -89,6 +89,7 @@ def scanned(trials: tuple[TrackedTrial, ...]) -> dict[str, object]:
             for trial in trials
             if trial.status is Status.INTERRUPTED or (trial.status is Status.PAUSED and trial.ended_by in ENDS_OF_STUDY)
         ],
+        "uncounted": sum(trial.status is Status.RUNNING and not trial.counted for trial in trials),
         "incumbent": min(valued, key=lambda trial: (trial.value, trial.number), default=None),
         "counts": {status: sum(trial.status is status for trial in trials) for status in Status},
         "taken": {trial.key for trial in trials},
@@ -99,6 +100,7 @@ def known(history: History) -> dict[str, object]:
     return {
         "running": history.running,
         "cut_short": history.cut_short,
+        "uncounted": history.trials.uncounted,
         "incumbent": history.incumbent,
         "counts": {status: history.count(status) for status in Status},
         "taken": {(key,) for key in range(12) if (key,) in history.taken},
@@ -125,7 +127,7 @@ def test_a_history_knows_what_a_scan_of_every_trial_finds(changes):
     history = empty
     for place, status, value, ended_by, key in changes:
         number = min(place, len(trials))
-        trial = TrackedTrial(number, {}, status, value, ended_by=ended_by, key=(key,))
+        trial = TrackedTrial(number, {}, status, value, ended_by=ended_by, counted=key % 3 == 0, key=(key,))
         history = history.with_trial(trial)
         trials = (*trials[:number], trial, *trials[number + 1 :])
         past.append((history, trials))

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import farthing as ft
-from farthing.history import History, Way, units, values
-from farthing.numerics.rows import EXACT, MOST_KNOWN
+from farthing.history import History, TrackedTrial, Way, units, values
+from farthing.numerics.rows import EXACT, MOST_KNOWN, MOST_PENDING
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model, linear_cost_model
 from farthing.policies.fits import FittedModels, rows_known, success_model, value_model
 from farthing.surrogates import fitting, gp
 from farthing.surrogates.outputs import Warp
+from farthing.trial import Status
 
 CUBE = ft.Space({name: ft.Real(0, 1) for name in "abc"})
 
@@ -100,6 +101,17 @@ def test_a_given_start_of_thousands_is_looked_through_once():
     asked = [study.ask().config["x"] for _ in range(300)]
     assert asked == [i / 300 for i in range(300)]
     assert len(looked) <= 10 * 300  # once for every ask would be 45,000
+
+
+def test_of_thousands_of_running_evaluations_the_last_are_expected():
+    """What an ask takes would grow with the cube of them."""
+    known, running = history(20), np.random.default_rng(3).random((MOST_PENDING + 30, 3))
+    for number, u in enumerate(running, start=20):
+        known = known.with_trial(
+            TrackedTrial(number, CUBE.decode(u), Status.RUNNING, key=(number,), unit=u)
+        )  # fmt: skip
+    models = fitted(known, 0)
+    assert np.array_equal(models.fantasies.process.X[20:], CUBE.features(running[30:]))
 
 
 class TestBatches:

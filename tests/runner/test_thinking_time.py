@@ -10,7 +10,7 @@ import pytest
 import farthing as ft
 from farthing.history import Way
 from farthing.record.events import Asked
-from farthing.runner.clock import THINKING_SHARE, Clock
+from farthing.runner.clock import NOBODY, THINKING_SHARE, Ages, Clock
 
 LINE = ft.Space(x=ft.Real(0, 1))
 
@@ -34,12 +34,12 @@ LINE = ft.Space(x=ft.Real(0, 1))
 def test_it_has_a_share_of_what_is_left(budget, ages, left):
     study = ft.Study(LINE, budget, policy="random", seed=0)
     clock = Clock(study._session, time.perf_counter())
-    assert clock.seconds_to_think(ages) == pytest.approx(THINKING_SHARE * left, abs=0.2)
+    assert clock.seconds_to_think(Ages(len(ages), sum(ages))) == pytest.approx(THINKING_SHARE * left, abs=0.2)
 
 
 def test_seconds_that_something_else_measures_are_not_the_clocks():
     study = ft.Study(LINE, "8s", policy="random", seed=0)
-    assert Clock(study._session, time.perf_counter(), metered={"seconds"}).seconds_to_think([]) == math.inf
+    assert Clock(study._session, time.perf_counter(), metered={"seconds"}).seconds_to_think(NOBODY) == math.inf
 
 
 def test_a_run_tells_every_ask_and_the_file_says_so(tmp_path):

@@ -72,6 +72,7 @@ class Trials(Sequence[TrackedTrial]):
     _running: Numbers = ()
     _cut_short: Numbers = ()
     _best: TrackedTrial | None = None
+    uncounted: int = 0  # running trials that are no evaluation yet
     counts: Mapping[Status, int] = field(default_factory=dict)
     keys: KeySet = field(default_factory=KeySet)  # of all of them
 
@@ -86,6 +87,7 @@ class Trials(Sequence[TrackedTrial]):
             tuple(trial.number for trial in held if trial.status is Status.RUNNING),
             tuple(trial.number for trial in held if trial.cut_short),
             _best_of(held),
+            sum(map(_is_uncounted, held)),
             Counter(trial.status for trial in held),
             KeySet.of(trial.key for trial in held),
         )
@@ -102,6 +104,7 @@ class Trials(Sequence[TrackedTrial]):
             _with(self._running, number, trial.status is Status.RUNNING),
             _with(self._cut_short, number, trial.cut_short),
             _best_after(grown, self._best, trial),
+            self.uncounted + _is_uncounted(trial) - (before is not None and _is_uncounted(before)),
             _counted(self.counts, before, trial),
             self.keys.with_key(trial.key) if before is None else self.keys,
         )
@@ -143,6 +146,10 @@ class Trials(Sequence[TrackedTrial]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+def _is_uncounted(trial: TrackedTrial) -> bool:
+    return trial.status is Status.RUNNING and not trial.counted
 
 
 def _equal(a: TrackedTrial, b: TrackedTrial) -> bool:

@@ -14,6 +14,7 @@ from farthing.numerics.arrays import Array, Ints
 
 EXACT = 1_000  # observations up to which all are known, and hyperparameters are found from all
 MOST_KNOWN = 1_500  # that a process knows: predictions take most of an ask, which takes half a second
+MOST_PENDING = 1_000  # running evaluations that a process is conditioned on: those that were begun last
 MOST_FITTED = 500  # that hyperparameters are found from where there are more than EXACT
 
 

@@ -123,5 +123,5 @@ def _is_due(reserve: Reserve, history: History, ledger: Ledger) -> bool:
     """Whether too little would be left for another run, or at most one more may begin."""
     promised = ledger.committed if reserve.best.status is Status.PAUSED else 0.0
     left = ledger.remaining if ledger.unit == "seconds" else ledger.remaining - promised
-    new = ledger.left("evaluations") - sum(not trial.counted for trial in history.running)
+    new = ledger.left("evaluations") - history.trials.uncounted
     return left - reserve.cost < reserve.margin or new <= 1

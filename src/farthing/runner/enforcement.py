@@ -9,19 +9,18 @@ exception, or native code swallow it, and what it returns then is the value of h
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from farthing.errors import TargetReached
-from farthing.runner.checkpoints import Checkpoints
-from farthing.runner.clock import Clock
+from farthing.runner.active import Advancing, Doom, Verdict
+from farthing.runner.clock import Ages, Clock
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.memory import MemoryWatch
-from farthing.runner.messages import Answer
-from farthing.runner.meters import Gauges, Meters
+from farthing.runner.messages import Answer, AnswerKind
+from farthing.runner.meters import Meters
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
 
@@ -33,46 +32,7 @@ DELAY = 0.05  # seconds that a worker's clock may be behind the run's: a message
 LIMITS = (EndedBy.BUDGET, EndedBy.TRIAL_LIMIT)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Why an evaluation has to end, and how long it has to do so by itself."""
-
-    grace: float  # seconds
-    status: Status
-    ended_by: EndedBy
-    error: str
-
-
 OUT_OF_BUDGET = Verdict(GRACE, Status.KILLED, EndedBy.BUDGET, "killed: the budget is spent")
-
-
-@dataclass(frozen=True)
-class Doom:
-    """That an evaluation will be killed: when, and how that is recorded."""
-
-    kill_at: float
-    verdict: Verdict
-
-    @property
-    def since(self) -> float:
-        return self.kill_at - self.verdict.grace
-
-
-@dataclass
-class Active:
-    """An evaluation that is advancing."""
-
-    checkpoints: Checkpoints
-    began: float  # of the action that is being waited for
-    before: float = 0.0  # seconds of the actions before it, since the run began
-    gauges: Gauges = field(default_factory=Gauges)
-    limits: TrialLimits = field(default_factory=TrialLimits)  # of its seconds, those before included
-    doom: Doom | None = None
-
-    @property
-    def age(self) -> float:
-        """Seconds that were not charged yet."""
-        return max(time.perf_counter() - self.began, 0.0)
 
 
 @dataclass(eq=False)
@@ -85,7 +45,7 @@ class Enforcement:
     meters: Meters
     interrupts: Interrupts
     limits: TrialLimits
-    active: Mapping[int, Active]
+    active: Advancing
     _next_memory: float = 0.0  # when to look
     _next_meters: float = 0.0
 
@@ -96,32 +56,40 @@ class Enforcement:
         """Seconds until something may have to be done; None: for ever."""
         if not self.executor.can_kill:
             return None
-        now, undoomed = time.perf_counter(), [a for a in self.active.values() if a.doom is None]
-        until = [active.doom.kill_at - now for active in self.active.values() if active.doom is not None]
-        until += [active.limits.seconds - active.before - active.age for active in undoomed]
-        if undoomed:
+        now = self.clock.read()
+        until = [self.active.next_due() - now]
+        if not self.active.are_doomed:
             until.append(self.seconds_left)
             if self.limits.bytes < math.inf:
                 until.append(self._next_memory - now)
             if self.meters.units:
                 until.append(self._next_meters - now)
-        soonest = min(until, default=math.inf)
+        soonest = min(until)
         return None if math.isinf(soonest) else max(soonest, 0.0)
 
-    def overdue(self) -> list[int]:
-        """Doom what is past a limit; the numbers of those whose moment has passed."""
+    def overdue(self) -> Iterator[int]:
+        """Doom what is past a limit; the numbers of those whose moment has passed, each of which is ended before the
+        next one is looked for."""
         if not self.executor.can_kill or not self.active:
-            return []
+            return
         self._doom_all()
-        self._doom_slow()
         self._doom_large()
-        now = time.perf_counter()
-        return [number for number, a in self.active.items() if a.doom is not None and now >= a.doom.kill_at]
+        for number in self.active.due(self.clock.read()):
+            active = self.active[number]
+            if active.doom is not None:
+                yield number
+            else:
+                self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
 
     @property
     def seconds_left(self) -> float:
         """Until a limit of the budget that time uses up is reached, if all goes on as it does."""
-        return self.clock.seconds_left([active.age for active in self.active.values()])
+        return self.clock.seconds_left(self.ages)
+
+    @property
+    def ages(self) -> Ages:
+        """Of all evaluations together."""
+        return self.active.ages(self.clock.read())
 
     def verdict_on(self, number: int, answer: Answer, seconds: float) -> Verdict | None:
         """Why an answer does not count, if it does not; by the worker's clock the action took that many seconds. An
@@ -129,20 +97,23 @@ class Enforcement:
         has its own handler of signals, only the clock says so."""
         active = self.active[number]
         doom, ended = active.doom, active.began + seconds
+        if answer.kind is AnswerKind.LARGE:
+            return _at_limit(0.0, self.limits.bytes_text) if doom is None else doom.verdict
         if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended + DELAY >= doom.since)):
             return doom.verdict
         if not self.executor.can_kill or answer.seconds is None:
             return None
         if active.before + seconds >= active.limits.seconds:
             return _at_limit(GRACE, active.limits.seconds_text)
-        ages = [seconds if other == number else a.age for other, a in self.active.items()]
-        left_when_it_ended = self.clock.seconds_ahead(ages) + active.age - seconds
+        now = self.clock.read()
+        ages = self.active.ages(now).with_one(seconds, instead_of=active.age(now))
+        left_when_it_ended = self.clock.seconds_ahead(ages) + active.age(now) - seconds
         return OUT_OF_BUDGET if left_when_it_ended < 0.0 else None
 
     def _doom_all(self) -> None:
         """Where the budget, the study or a signal leaves no time for anybody."""
         verdict = self._verdict_on_all()
-        if verdict is None:
+        if verdict is None or (self.active.are_doomed and verdict.grace > 0.0):
             return
         for number, active in self.active.items():
             if active.doom is None or verdict.grace == 0.0:
@@ -161,30 +132,27 @@ class Enforcement:
     def _is_spent(self) -> bool:
         """Whether a limit is reached that running evaluations go on to use up, by what meters show now too; the number
         of evaluations is not one of these."""
-        ledger, now = self.session.ledger, time.perf_counter()
+        ledger, now = self.session.ledger, self.clock.read()
         if self.meters.units and now >= self._next_meters:
             self._next_meters = now + METER_POLL
             shown = [active.gauges.spent() for active in self.active.values()]
             due = {unit: sum(amounts.get(unit, 0.0) for amounts in shown) for unit in self.meters.units}
+            if self.meters.held is not None:
+                due["usd"] += self.meters.held.idle_usd()
             ledger = ledger.charged({"evaluation": due})
         return ledger.reached not in (None, "evaluations")
 
-    def _doom_slow(self) -> None:
-        for number, active in self.active.items():
-            if active.doom is None and active.before + active.age >= active.limits.seconds:
-                self._doom(number, _at_limit(GRACE, active.limits.seconds_text))
-
     def _doom_large(self) -> None:
-        if self.limits.bytes == math.inf or time.perf_counter() < self._next_memory:
+        if self.limits.bytes == math.inf or self.clock.read() < self._next_memory:
             return
         for number in self._memory.above({number: self.executor.process_of(number) for number in self.active}):
             if self.active[number].doom is None:
                 self._doom(number, _at_limit(0.0, self.limits.bytes_text))
-        self._next_memory = time.perf_counter() + MEMORY_POLL
+        self._next_memory = self.clock.read() + MEMORY_POLL
 
     def _doom(self, number: int, verdict: Verdict) -> None:
         """Tell an evaluation to end. A training step that has time to come to its end by itself is only waited for."""
-        self.active[number].doom = Doom(time.perf_counter() + verdict.grace, verdict)
+        self.active.doom(number, Doom(self.clock.read() + verdict.grace, verdict))
         is_training = len(self.session.history.trials[number].curve) > 0
         if verdict.grace < PREEMPTED_GRACE or not is_training:
             self.executor.tell_to_end(number)

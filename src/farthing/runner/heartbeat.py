@@ -9,8 +9,6 @@ interpreter's lock.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
@@ -34,9 +32,9 @@ class Spending:
     began: float
     gauges: Gauges
 
-    def amounts(self, budget: Budget) -> dict[str, float]:
+    def amounts(self, budget: Budget, now: float) -> dict[str, float]:
         """By unit. Wall-clock seconds pass for all evaluations together, so they are no part of it unless metered."""
-        seconds = time.perf_counter() - self.began
+        seconds = now - self.began
         amounts = {**budget.priced(seconds), "compute_seconds": seconds}
         del amounts["seconds"]
         with suppress(Exception):  # whatever a meter raises: the run will meet it too
@@ -49,7 +47,7 @@ class Heartbeat:
 
     def __init__(self, session: Session, clock: Clock) -> None:
         self._session, self._clock = session, clock
-        self._spending: Mapping[int, Spending] = {}  # replaced as a whole: the thread may be reading it
+        self._spending: dict[int, Spending] = {}  # the thread copies it at once before it looks
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -65,15 +63,15 @@ class Heartbeat:
 
     def advances(self, trial: int, gauges: Gauges) -> None:
         """From here on an evaluation spends."""
-        self._spending = {**self._spending, trial: Spending(time.perf_counter(), gauges)}
+        self._spending[trial] = Spending(self._clock.read(), gauges)
 
     def rests(self, trial: int) -> None:
         """What an evaluation spent is charged with the next event."""
-        self._spending = {number: spending for number, spending in self._spending.items() if number != trial}
+        self._spending.pop(trial, None)
 
     def _beat_on(self) -> None:
         """What came before the run counts too, so the first beat may be overdue."""
-        wait = max(self._clock.began + INTERVAL - time.perf_counter(), 0.0)
+        wait = max(self._clock.began + INTERVAL - self._clock.read(), 0.0)
         while not self._ended.wait(wait):
             self._beat()
             wait = INTERVAL
@@ -83,8 +81,8 @@ class Heartbeat:
         record = self._session.record
         for _ in range(TRIES):
             events, budget = record.events, record.ledger.budget
-            due = self._clock.due
-            trials = {number: spending.amounts(budget) for number, spending in self._spending.items()}
+            due, now = self._clock.due, self._clock.read()
+            trials = {number: spending.amounts(budget, now) for number, spending in self._spending.copy().items()}
             if self._ended.is_set():
                 return
             if self._clock.is_charging:

@@ -22,19 +22,20 @@ from farthing.checks import read_value
 from farthing.errors import EveryTrialFailed, InvalidArgument, StorageError, StudyEnded
 from farthing.history import History
 from farthing.policies.protocol import needs_steps
+from farthing.runner.active import Active, Advancing, Doom
 from farthing.runner.charging import Charging
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
-from farthing.runner.clock import Clock
-from farthing.runner.enforcement import Active, Doom, Enforcement
-from farthing.runner.executors import Assignment, Executor
+from farthing.runner.clock import Clock, Timer, wall_clock
+from farthing.runner.enforcement import Enforcement
+from farthing.runner.executors import Assignment, Executor, TrialAnswer
 from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated, is_interactive
 from farthing.runner.kept_checkpoints import KeptCheckpoints
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
-from farthing.runner.meters import Gauges, Meters, meters_for
+from farthing.runner.meters import Gauges, Meters
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_outlook, say_why_ended
@@ -51,16 +52,16 @@ EXIT_CODE = 128  # plus the number of the signal, as shells report a program tha
 
 def run(
     session: Session, objective: Objective, began: float, options: RunOptions,
-    callbacks: Sequence[Callable[[Trial], Any]],
+    callbacks: Sequence[Callable[[Trial], Any]], timer: Timer = wall_clock,
 ) -> None:  # fmt: skip
     """Run until the budget is spent, the target reached, the space exhausted, a stop requested, or a signal comes.
 
     Each callback is called with a trial that ended or was paused. After Ctrl-C a script goes on with KeyboardInterrupt,
-    as without a study; where somebody sits at a prompt the run returns.
+    as without a study; where somebody sits at a prompt the run returns. `began` is a reading of the timer.
     """
     checks.function("objective", objective)
-    meters = meters_for(session.ledger.budget, options.meter)
-    clock = Clock(session, began, meters.units)
+    meters = options.meters(session.ledger.budget)
+    clock = Clock(session, began, meters.units, timer, held=meters.held)
     session.stop_requested = session.interrupted = False
     session.halted, failed = "", None
     fill_standard_descriptors()
@@ -68,9 +69,9 @@ def run(
         with Heartbeat(session, clock) as heartbeat:
             try:
                 with (
-                    options.executor(session, objective, interrupts, clock) as executor,
+                    options.executor(session, objective, interrupts, clock, meters) as executor,
                     PausedLearners(session, executor, clock, options.paused_limit, options.paused_bytes()) as paused,
-                    thinking_beside(session, executor, options.workers) as thinker,
+                    thinking_beside(session, executor, options.most) as thinker,
                 ):
                     _Loop(
                         session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks,
@@ -109,7 +110,7 @@ class _Loop:
     callbacks: Sequence[Callable[[Trial], Any]]
     failures: FirstFailures
     thinker: Thinker | None = None  # None where asks are made in turn
-    active: dict[int, Active] = field(default_factory=dict)
+    active: Advancing = field(default_factory=Advancing)
     seconds: dict[int, float] = field(default_factory=dict)  # of paused trials, so far
     refused: History | None = None  # for which there was no proposal
 
@@ -134,9 +135,7 @@ class _Loop:
         self._give_out()
         if not self.active:
             return False
-        self.clock.wait()
-        happened = self.executor.wait(self.enforcement.patience())
-        self.clock.work()
+        happened = self._wait()
         self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
@@ -144,14 +143,25 @@ class _Loop:
             else:
                 self.paused.lose(number)
         for number in self.enforcement.overdue():
-            self._condemn(number, self.active[number].age)
+            self._condemn(number, self._age(number))
         return True
+
+    def _wait(self) -> list[TrialAnswer]:
+        """What happens next; meanwhile time is the evaluations', and the thinker thinks."""
+        self.clock.wait()
+        if self.thinker is not None:
+            self.thinker.go_on()
+        happened = self.executor.wait(self.enforcement.patience())
+        if self.thinker is not None:
+            self.thinker.pause()
+        self.clock.work()
+        return happened
 
     # -- giving out --------------------------------------------------------------------------------------------------
 
     def _give_out(self) -> None:
         """Start evaluations while there is room."""
-        while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
+        while len(self.active) < self.options.most and not (self.session.stop_requested or self.interrupts.any):
             if self.refused is self.session.history or not self._has_room() or self._is_too_late():
                 return
             known = self.session.results.count()
@@ -172,13 +182,15 @@ class _Loop:
 
     def _has_room(self) -> bool:
         """Only while nothing is running can we afford to wait for a worker."""
-        if (ready := self.executor.has_room(0.0)) or self.active:
-            return ready
+        if self.executor.has_room(0.0) or self.paused.can_give_place:
+            return True
+        if self.active:
+            return False
         with self.clock.starting():
             return self.executor.has_room(self.enforcement.seconds_left)
 
     def _seconds_to_think(self) -> float:
-        return self.clock.seconds_to_think([active.age for active in self.active.values()])
+        return self.clock.seconds_to_think(self.enforcement.ages)
 
     def _is_too_late(self) -> bool:
         """Whether the time that passed since the last event has used up the budget: what began now would be killed."""
@@ -195,10 +207,11 @@ class _Loop:
         checkpoints = Checkpoints(folder) if alive is None else alive
         before = self.seconds.pop(number, 0.0)
         limits = self._limits_of(proposal, before)
-        self.active[number] = Active(checkpoints, time.perf_counter(), before, limits=limits)
+        self.active.add(number, Active(checkpoints, self.clock.read(), before, limits=limits))
         if alive is not None:
             self._step(number)
         else:
+            self.paused.give_place()
             self.executor.reserve(number)
             self._measure(number)
             self.executor.begin(self._assignment(proposal, folder), proposal.config)
@@ -210,6 +223,10 @@ class _Loop:
             return self.enforcement.limits
         return self.enforcement.limits.with_runaway_limit(before, predicted / speed, self.clock.left(0.0) / speed)
 
+    def _age(self, number: int) -> float:
+        """Seconds of an evaluation that were not charged yet."""
+        return self.active[number].age(self.clock.read())
+
     def _step(self, number: int) -> None:
         self._measure(number)
         self.executor.step(number)
@@ -217,15 +234,15 @@ class _Loop:
     def _measure(self, number: int) -> None:
         """From here on time and all that meters count is this evaluation's."""
         self.kept.before_step(number)
-        active = self.active[number]
-        active.began, active.gauges = time.perf_counter(), self.meters.begin(self.executor.process_of(number))
-        self.heartbeat.advances(number, active.gauges)
+        self.active.begin(number, self.clock.read())
+        gauges = self.active[number].gauges = self.meters.begin(self.executor.process_of(number))
+        self.heartbeat.advances(number, gauges)
 
     def _assignment(self, proposal: Proposal, folder: Path) -> Assignment:
         number = proposal.trial
 
         def left() -> float:
-            return self.clock.left(self.active[number].age if number in self.active else 0.0)
+            return self.clock.left(self._age(number) if number in self.active else 0.0)
 
         def reported(answer: Answer) -> Decision:
             return self._reported(number, answer)
@@ -245,12 +262,12 @@ class _Loop:
         return Decision.CONTINUE
 
     def _take_in(self, number: int, answer: Answer, can_pause: bool = True) -> None:
-        active = self.active[number]
-        age = active.age
+        active, age = self.active[number], self._age(number)
         seconds = age if answer.seconds is None else min(max(answer.seconds, 0.0), age)  # its clock may be altered
         verdict = self.enforcement.verdict_on(number, answer, seconds)
         if verdict is not None:
-            active.doom = active.doom or Doom(time.perf_counter(), verdict)
+            if active.doom is None:
+                self.active.doom(number, Doom(self.clock.read(), verdict))
             self._condemn(number, age)
             return
         if answer.told_by and active.doom is None and self._is_preempted():
@@ -262,6 +279,8 @@ class _Loop:
                 raise KeyboardInterrupt
             case AnswerKind.DIED:
                 self._died(number, answer.reason, seconds)
+            case AnswerKind.LOST:
+                self._lost(number, answer.reason, seconds)
             case AnswerKind.TERMINATED:
                 self._died(number, f"was told to end by {answer.reason}, and not by the run", seconds)
             case AnswerKind.ENDED:
@@ -293,6 +312,13 @@ class _Loop:
         else:
             self._finish(number, Outcome(Status.FAILED, error=f"the objective {reason}"), seconds)
 
+    def _lost(self, number: int, reason: str, seconds: float) -> None:
+        """Where it ran is gone: it runs again, from its checkpoint if it wrote one."""
+        if self.active[number].doom is not None:
+            self._condemn(number, seconds)
+        else:
+            self._finish(number, Outcome(Status.INTERRUPTED, error=f"interrupted: {reason}"), seconds)
+
     def _is_preempted(self) -> bool:
         """Whether whoever sent a worker SIGTERM or SIGHUP signals the run too: schedulers of clusters signal all
         processes of a job, in any order."""
@@ -321,7 +347,7 @@ class _Loop:
             self.paused.pause(number, active.checkpoints)
             self._announce(number)
         else:
-            del self.active[number]
+            self.active.pop(number)
             self.paused.close([number])
             self._announce(number)
 
@@ -370,8 +396,8 @@ class _Loop:
         as running, which comes to the same."""
         self.clock.work()
         for number in list(self.active):
-            active = self.active.pop(number)
-            age, shown = active.age, active.gauges.spent()
+            age, active = self._age(number), self.active.pop(number)
+            shown = active.gauges.spent()
             self.executor.kill(number)
             spent, cost = self.charging.spent(number, shown, age, None)
             if not self.session.is_running(number):

@@ -68,6 +68,16 @@ class PausedLearners:
         if self._executor.can_kill:
             self._keep_to_memory()
 
+    @property
+    def can_give_place(self) -> bool:
+        """Whether one more evaluation can begin, but only in the place of a learner that is kept alive."""
+        return bool(self._paused) and self._executor.is_full
+
+    def give_place(self) -> None:
+        """Close the worst learner, if that is how one more evaluation can begin."""
+        if self.can_give_place:
+            self._close([max(self._paused, key=self._badness)])
+
     def _loses_little(self, number: int) -> bool:
         """Whether it has a checkpoint of where it is, or would train again for less time than a process takes to be
         ready. Not where that costs something else than time."""
@@ -99,11 +109,13 @@ class PausedLearners:
 
     def lose(self, number: int) -> None:
         """The process of a paused learner is gone: it goes on from its last checkpoint."""
+        if number not in self._paused:  # it was closed for another one that was paused at the same moment
+            return
         checkpoints, trial = self._paused.pop(number), self._session.history.trials[number]
         self._executor.kill(number)
         self._session.drop(number, trial.saved_step if checkpoints else 0)
 
     def close(self, numbers: list[int]) -> None:
         """Let learners that wait after a step clean up, for as long as the budget allows."""
-        left = min(self._clock.seconds_left(()), CLOSING_SECONDS)
+        left = min(self._clock.seconds_left(), CLOSING_SECONDS)
         self._executor.close(numbers, max(left, LEAST_CLOSING_SECONDS))

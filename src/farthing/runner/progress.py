@@ -114,7 +114,7 @@ class Live(Silent):
 
     def __init__(self, session: Session, stream: TextIO) -> None:
         self._session, self._outlet = session, Outlet(stream, says_dropped=False)
-        self._running: dict[int, tuple[Proposal, float]] = {}  # and since when
+        self._running: dict[int, tuple[Proposal, float]] = {}  # and since when; a thread copies it before it looks
         self._entry = time.perf_counter()  # of the ledger's last entry
         self._errors: Counter[str] = Counter()  # by their kind
         self._last_error = self._why_ended = ""
@@ -142,14 +142,14 @@ class Live(Silent):
 
     def trial_began(self, proposal: Proposal) -> None:
         self._entry = time.perf_counter()
-        self._running = {**self._running, proposal.trial: (proposal, self._entry)}
+        self._running[proposal.trial] = (proposal, self._entry)
 
     def stepped(self) -> None:
         self._entry = time.perf_counter()
 
     def trial_ended(self, trial: Trial) -> None:
         self._entry = time.perf_counter()
-        self._running = {number: facts for number, facts in self._running.items() if number != trial.number}
+        self._running.pop(trial.number, None)
         if trial.unsuccessful:
             self._failed(trial)
 
@@ -175,7 +175,7 @@ class Live(Silent):
         line = Text(no_wrap=True, overflow="ellipsis")
         line.append("━" * filled, style="green").append("━" * (BAR_WIDTH - filled), style="bright_black")
         line.append(f" {used:>4.0%} of {self._session.ledger.budget}  {summary(self._session, fraction=False)}")
-        running = list(self._running.values())
+        running = list(self._running.copy().values())
         if running:
             proposal, since = running[0]
             text = running_text(proposal, time.perf_counter() - since, self._session)

@@ -67,6 +67,16 @@ def planner_for(study: ft.Study, cost: float | None = None, policy: BAPI | None 
     return Planner.of(policy, study.space, study._history, ledger, FreshSpace(study.space, study._history), known, rng)
 
 
+def test_draws_are_given_the_ends_of_those_that_were_begun_last(monkeypatch):
+    """Each takes milliseconds, and hundreds may be running."""
+    study = searched(cost=1000.0, asks=14)
+    nobody, asked = planner_for(study), [study.ask() for _ in range(5)]
+    assert len({proposal.trial for proposal in asked}) == 5
+    carried = [len(planner.paths.carried) for planner in (nobody, planner_for(study))]
+    monkeypatch.setattr("farthing.policies.bapi.planner.MOST_RUNNING", 2)
+    assert carried[0] < len(planner_for(study).paths.carried) < carried[1]
+
+
 class TestHorizon:
     def test_it_ends_where_the_budget_does_or_at_its_length(self, begun):
         long = planner_for(begun, 1e6).horizon()

@@ -22,7 +22,7 @@ from farthing.policies import Thaw
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.sampling import NO_TIME, SPREAD
 from farthing.policies.thaw.policy import ANCHORS, CLEAR, MOST_PERIODS, TOO_LITTLE_LEFT, _Chooser
-from farthing.policies.thaw.runs import APART, HORIZONS, MOST_CURVES, KnownCurves, stops_of
+from farthing.policies.thaw.runs import APART, HORIZONS, MOST_CURVES, Expected, KnownCurves, stops_of
 from farthing.record.events import Dropped
 from farthing.surrogates.curves.network import EDGES, weights
 from histories import after
@@ -323,6 +323,27 @@ class TestSideBySide:
             expected = seen.outlook.scale.u(np.array([median]))[0]
             same = np.isclose(seen.outlook.share, proposal.until_step / STEPS)
             assert np.any(np.abs(seen.outlook.reached[same] - expected) < 1e-6)
+
+    def test_several_at_once_are_expected_as_one_by_one(self):
+        study = searched(asks=12)
+        plain = KnownCurves.of(SPACE, study._history, weights(), ANCHORS)
+        assert plain is not None
+        more = [Expected(p.trial, SPACE.encode(p.config), p.until_step) for p in (study.ask() for _ in range(4))]
+        together, in_turn = plain.expecting(more), plain
+        for one in more:
+            in_turn = in_turn.expecting([one])
+        np.testing.assert_allclose(together.outlook.reached, in_turn.outlook.reached, rtol=1e-5)
+        np.testing.assert_array_equal(together.places, in_turn.places)
+
+    def test_of_hundreds_of_running_trainings_the_last_are_expected(self, begun, monkeypatch):
+        """And none of them is proposed again, nor what is nearly the same."""
+        monkeypatch.setattr("farthing.policies.thaw.runs.MOST_EXPECTED", 10)
+        plain = KnownCurves.of(SPACE, begun._history, weights(), ANCHORS)
+        assert plain is not None
+        U = np.random.default_rng(0).random((30, len(SPACE)))
+        seen = plain.expecting([Expected(1_000 + i, u, 5) for i, u in enumerate(U)])
+        assert len(seen.outlook.share) == len(plain.outlook.share) + 10
+        assert len(seen.places) == len(plain.places) + 30
 
     def test_what_runs_is_not_proposed_again(self):
         study = searched(asks=12)

@@ -35,6 +35,7 @@ from farthing.trial import Proposal, Status
 POOL = 256  # evenly spread points for each run of the horizon, in addition to perturbations of the best
 KEPT = 48  # best of the pool by the process alone, which are then scored with draws, and again for the next runs
 NEARBY = 16  # best of the perturbed points, which are scored with draws
+MOST_RUNNING = 64  # trainings that draws are given the ends of, those that were begun last: each takes milliseconds
 ROUNDS = 2  # of perturbing the best found so far: two coarse steps, since the model is uncertain anyway
 
 
@@ -89,7 +90,7 @@ class Planner:
         curves: TrainingCurves, rng: np.random.Generator,
     ) -> Planner:  # fmt: skip
         paths = curves.paths
-        for trial in history.running:
+        for trial in history.running[-MOST_RUNNING:]:
             paths = paths.extend(space.features(trial.unit[None, :])[0], float(curves.t_max))
         costs = StepCosts.of(options.cost, options.cost_model, space, history)
         success = success_model(space, history)

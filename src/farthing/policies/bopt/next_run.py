@@ -21,6 +21,7 @@ from farthing.budget import Ledger
 from farthing.designs.nested import nested_latin_hypercube
 from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
+from farthing.numerics.rows import MOST_PENDING
 from farthing.policies.bopt.level_costs import CompleteCost, LevelCosts
 from farthing.policies.bopt.two_levels import Modelling, TrainingRun, TwoLevels, ValueIs
 from farthing.policies.candidates import ANCHORS, FreshSpace
@@ -100,7 +101,7 @@ class NextRun:
         seen = {run.trial.number for run in runs}
         running = [trial for trial in history.running if trial.number not in seen]
         completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)
-        pending = space.features(units(running, len(space)))
+        pending = space.features(units(running[-MOST_PENDING:], len(space)))
         stored = history.fits.get("bopt")
         levels = TwoLevels(space, runs, stored, options.modelling, history.way)
         costs = LevelCosts(

@@ -25,6 +25,7 @@ from farthing.surrogates.curves.network import CurveOutlook, Weights, mean_and_v
 from farthing.trial import Status
 
 MOST_CURVES = 300  # that the network looks at: half of them the best, the others from all of the study
+MOST_EXPECTED = 300  # runs that the network is told to expect the medians of: those that were begun last
 APART = 0.05  # of the box, root mean square over features: a new configuration that is nearer tells nothing new
 FEWEST = 4  # trainings that `clarity` is said of
 TINY = 1e-12
@@ -80,21 +81,40 @@ class KnownCurves:
         if not more:
             return self
         now, waiting = self.now, (*self.waiting, *more)
-        grown = list(self.curves)
-        extra_X: list[Array] = []
-        extra: list[Array] = []
-        for run in waiting:
-            i, stop = self.row_of.get(run.number), np.array([[float(run.stop)]])
-            if i is None:
-                x = self.space.features(run.unit[None, :])
-                extra_X.append(x[0])
-                extra.append(np.full(run.stop, float(now.quantile(now.new(x, stop), 0.5)[0, 0])))
-            elif run.stop > len(self.curves[i]):
-                curve, middle = self.curves[i], float(now.quantile(now.begun(np.array([i]), stop), 0.5)[0, 0])
-                grown[i] = np.concatenate([curve, np.linspace(curve.min(), middle, run.stop - len(curve) + 1)[1:]])
-        X = np.concatenate([self.X, np.array(extra_X).reshape(-1, self.X.shape[1])])
-        outlook = CurveOutlook.of(X, [*grown, *extra], now.T, now.groups, now.weights)
-        return replace(self, places=X, waiting=waiting, outlook=outlook)
+        new, seen = self._new(waiting), waiting[-MOST_EXPECTED:]
+        X, flat = self._flat(self._new(seen))
+        curves = [*self._grown([run for run in seen if run.number in self.row_of]), *flat]
+        outlook = CurveOutlook.of(np.concatenate([self.X, X]), curves, now.T, now.groups, now.weights)
+        return replace(self, places=np.concatenate([self.X, self._features(new)]), waiting=waiting, outlook=outlook)
+
+    def _new(self, runs: Sequence[Expected]) -> list[Expected]:
+        """Those that the network has not seen begin."""
+        return [run for run in runs if run.number not in self.row_of]
+
+    def _features(self, runs: Sequence[Expected]) -> Array:
+        """(k, f)"""
+        return self.space.features(np.array([run.unit for run in runs]).reshape(len(runs), len(self.space)))
+
+    def _flat(self, new: Sequence[Expected]) -> tuple[Array, list[Array]]:
+        """Of new runs the features (k, f), and curves that are at their medians from the beginning."""
+        X = self._features(new)
+        if not new:
+            return X, []
+        stops = np.array([[float(run.stop)] for run in new])
+        middles = self.now.quantile(self.now.new(X, stops), 0.5)[:, 0]
+        return X, [np.full(run.stop, float(middle)) for run, middle in zip(new, middles, strict=True)]
+
+    def _grown(self, begun: Sequence[Expected]) -> list[Array]:
+        """All curves; those of runs that were begun lead in a line from their best to their medians."""
+        curves, rows = list(self.curves), [self.row_of[run.number] for run in begun]
+        further = [(row, run.stop) for row, run in zip(rows, begun, strict=True) if run.stop > len(curves[row])]
+        if further:
+            numbers, stops = (np.array(column) for column in zip(*further, strict=True))
+            middles = self.now.quantile(self.now.begun(numbers, stops[:, None].astype(np.float64)), 0.5)[:, 0]
+            for (row, stop), middle in zip(further, middles, strict=True):
+                line = np.linspace(curves[row].min(), float(middle), stop - len(curves[row]) + 1)
+                curves[row] = np.concatenate([curves[row], line[1:]])
+        return curves
 
     def apart(self, U: Array) -> Array:
         """Of new configurations (n, p) those that are not nearly the same as one that was begun, unless all are."""
