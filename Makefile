@@ -7,7 +7,7 @@ LIBRARIES := .venvs/libraries
 
 EXPERIMENTS := latency quality asks scale cluster auto blackbox batches failures curves bapi finishing bopt-synthetic \
 	bopt-curves bopt-toy levels extrapolation cost-models cost-transfer warm-start sklearn runner start overhead \
-	throughput attack papers worth
+	throughput attack papers worth ray optuna
 
 define NEW_ENOUGH
 $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Farthing needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3"; exit 1; }
@@ -38,6 +38,7 @@ help:
 	@echo "  make bench-auto            Farthing as it is, compared with peers, on tables and models that are trained live"
 	@echo "                             (DATA=FOLDER adds tables and LCBench, and the page is written; WORKERS=N)"
 	@echo "  make bench-blackbox        regret under a budget of cost on 12 tables of real trainings, compared with peers"
+	@echo "  make bench-optuna          FarthingSampler in Optuna on these tables, compared with TPE, GPSampler and Farthing alone"
 	@echo "  make bench-batches         the same in batches of 1 to 16"
 	@echo "  make bench-failures        failed trials and regret next to a region that crashes, compared with Optuna"
 	@echo "  make bench-worth           budget saved and value lost by stopping when it is not worth it; what more budget brings"
@@ -62,6 +63,7 @@ help:
 	@echo "  make bench-start           how much of a budget goes into starting processes, compared with Optuna"
 	@echo "  make bench-overhead        how much of the time a worker computes, compared with Optuna and FLAML; prepared asks"
 	@echo "  make bench-throughput      trials per second of long studies, compared with Optuna (FOLDER=DIR: files there)"
+	@echo "  make bench-ray             trials per second with 1 to 8 workers on a Ray cluster"
 	@echo "  make bench-attack          kills, damaged files, hostile objectives, files of strangers: what holds"
 	@echo "Each system gets an environment of its own; BENCHMARK_PYTHON=/path/to/python uses that one for all, as it is."
 
@@ -92,7 +94,7 @@ train-curves:
 	$(PYTHON) -m training.curves.train $(if $(MINUTES),--minutes $(MINUTES)) $(if $(TOTAL),--total $(TOTAL)) $(if $(TOKENS),--tokens $(TOKENS)) $(if $(RATE),--rate $(RATE))
 
 bench-latency bench-quality bench-asks bench-scale bench-cluster bench-blackbox bench-failures bench-bopt-synthetic bench-bopt-toy bench-levels \
-bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead: bench-%: .venv/demo.stamp
+bench-cost-models bench-cost-transfer bench-warm-start bench-start bench-worth bench-overhead bench-optuna: bench-%: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.$(subst -,_,$*)
 
 bench-auto: .venv/demo.stamp
@@ -121,6 +123,9 @@ bench-runner: .venv/demo.stamp
 
 bench-throughput: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.throughput $(if $(FOLDER),--folder $(FOLDER))
+
+bench-ray: .venv/demo.stamp
+	$(BIN)/python -m benchmarks.ray_cluster
 
 bench-attack: .venv/demo.stamp
 	$(BIN)/python -m benchmarks.attack

@@ -54,6 +54,7 @@ MAY_IMPORT = {  # besides its own group
 }
 LAZY_NAMES = {  # what the package's __getattr__ imports when it is first used: the only names above who says them
     ("", "adapters.sklearn.search"),
+    ("", "adapters.ray.workers"),
 }
 
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}

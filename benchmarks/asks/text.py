@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from benchmarks.common.documents import listed, table
@@ -38,6 +39,15 @@ def cell_findings(cells: Cells) -> str:
     ratios = [one["cei"] / one["ei"] for counts in cells.values() for one in counts.values()]
     lines.append(f"- `cei` takes {min(ratios):.1f} to {max(ratios):.1f} times as long as `ei`.")
     return "\n".join(lines)
+
+
+def searched_text(searched: Cells) -> str:
+    """The share of asks that searched for hyperparameters, by the number of known results at the beginning."""
+    shares: dict[str, list[float]] = {}
+    for counts in searched.values():
+        for count, one in counts.items():
+            shares.setdefault(count, []).extend(one.values())
+    return listed([f"{100 * fmean(found):.0f} % (from {count} results on)" for count, found in shares.items()])
 
 
 def _compared(cells: Cells, policy: str, peer: str) -> str:

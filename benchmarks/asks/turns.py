@@ -2,7 +2,8 @@
 
 Of a space and a number of known results each participant has a study of its own. A round asks each of them once and
 tells it the value of its own proposal: what disturbs the machine disturbs them all. Another one begins each round. The
-first ask of each, which fits from nothing, is not counted.
+first ask of each, which fits from nothing, is not counted. Few asks search for hyperparameters, and those take longest:
+so there are medians and means, of enough asks for both, and the share of asks that searched.
 
 Batches: of two studies with the same results, one asks for one configuration and the other for a batch. Then each is
 given what the other has found.
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -29,7 +31,7 @@ BATCH, BATCH_KNOWN, BATCH_POLICIES = 16, 100, ("auto", "ei", "cei")
 ENOUGH_SECONDS, FEWEST = 8.0, 3  # of one participant in one cell, after which it asks no more; and asks at least
 
 Known: TypeAlias = list[tuple[dict[str, Any], float, float]]  # configuration, value, cost
-Cells: TypeAlias = dict[str, dict[str, dict[str, float]]]  # seconds by space, number of known results and participant
+Cells: TypeAlias = dict[str, dict[str, dict[str, float]]]  # by space, number of known results and participant
 
 
 def space_of(name: str) -> ft.Space:
@@ -92,14 +94,36 @@ class Participant(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Times:
+    """Of one participant, in the order of the asks."""
+
+    seconds: list[float]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.seconds)
+
+
 class OfFarthing:
     def __init__(self, space: ft.Space, policy: str, known: Known) -> None:
         self._space, self._study = space, studied(space, policy, known)
+        self._searched = list[bool]()
 
     def ask(self) -> float:
         seconds, proposal = timed(self._study.ask)
+        self._searched.append(proposal.fits["value"]["at"] == len(self._study.trials) - 1)
         told(self._space, self._study, [proposal])
         return seconds
+
+    @property
+    def share_searched(self) -> float:
+        """Of the asks but the first, those that searched for hyperparameters of values."""
+        return statistics.fmean(self._searched[1:])
 
 
 class OfOptuna:
@@ -115,8 +139,8 @@ class OfOptuna:
         return float(answer["seconds"])
 
 
-def in_turn(participants: dict[str, Participant], rounds: int) -> dict[str, float]:
-    """The median seconds of each; who is slow asks less often."""
+def in_turn(participants: Mapping[str, Participant], rounds: int) -> dict[str, Times]:
+    """The times of each; who is slow asks less often."""
     for participant in participants.values():
         participant.ask()
     seconds: dict[str, list[float]] = {name: [] for name in participants}
@@ -126,24 +150,40 @@ def in_turn(participants: dict[str, Participant], rounds: int) -> dict[str, floa
         for name in names[first:] + names[:first]:
             if len(seconds[name]) < FEWEST or sum(seconds[name]) < ENOUGH_SECONDS:
                 seconds[name].append(participants[name].ask())
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+    return {name: Times(taken) for name, taken in seconds.items()}
 
 
-def turns(rounds: int, counts: Sequence[int]) -> tuple[Cells, dict[str, str]]:
-    """The seconds of every cell, and the versions of what Optuna's process uses."""
-    cells: Cells = {}
+@dataclass(frozen=True)
+class Turns:
+    """Median and mean seconds of every cell, the shares of asks that searched for hyperparameters, and the versions of
+    what Optuna's process uses."""
+
+    medians: Cells
+    means: Cells
+    searched: Cells
+    versions: dict[str, str]
+
+
+def turns(rounds: int, counts: Sequence[int]) -> Turns:
+    medians: Cells = {}
+    means: Cells = {}
+    searched: Cells = {}
     versions: dict[str, str] = {}
     with Child(ENVIRONMENT, "asks.peers.optuna_peer") as child:
         for name in SPACES:
-            space, cells[name] = space_of(name), {}
+            space, medians[name], means[name], searched[name] = space_of(name), {}, {}, {}
             for count in counts:
                 known = known_results(space, count)
                 peers = {sampler: OfOptuna(child, name, space, sampler, known) for sampler in SAMPLERS}
                 ours = {policy: OfFarthing(space, policy, known) for policy in POLICIES}
                 versions = peers[SAMPLERS[0]].versions
-                found = cells[name][str(count)] = in_turn({**ours, **peers}, rounds)
-                print(f"{name}, {count}:", *(f"{who} {1e3 * s:.1f}" for who, s in found.items()), "ms", flush=True)
-    return cells, versions
+                found = in_turn({**ours, **peers}, rounds)
+                medians[name][str(count)] = {who: times.median for who, times in found.items()}
+                means[name][str(count)] = {who: times.mean for who, times in found.items()}
+                searched[name][str(count)] = {policy: one.share_searched for policy, one in ours.items()}
+                said = (f"{who} {1e3 * times.median:.1f} / {1e3 * times.mean:.1f}" for who, times in found.items())
+                print(f"{name}, {count}:", *said, "ms", flush=True)
+    return Turns(medians, means, searched, versions)
 
 
 def batch_turns(rounds: int) -> dict[str, dict[str, tuple[float, float]]]:

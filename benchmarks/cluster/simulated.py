@@ -6,15 +6,16 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import farthing as ft
 from benchmarks.cluster.simulation import Books, Nodes, SimulatedCluster
 from benchmarks.cluster.workload import SPACE, Workload
 from farthing.policies import Policy
-from farthing.runner.clock import Clock
 from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.loop import run
+from farthing.runner.meters import Meters, meters_for
 from farthing.runner.options import RunOptions
 from farthing.session import Session
 from farthing.trial import Config, Objective, Status
@@ -22,17 +23,29 @@ from farthing.trial import Config, Objective, Status
 UNIT = "compute_seconds"
 
 
-@dataclass(frozen=True, kw_only=True)
-class OnCluster(RunOptions):
-    """Options of a run whose evaluations are simulated."""
+@dataclass(frozen=True)
+class Simulated:
+    """What `workers=` is given: machines that are simulated."""
 
     cluster: SimulatedCluster
+    n: int
 
-    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, clock: Clock) -> Executor:
+    def meters(self, budget: ft.Budget, meter: Any) -> Meters:
+        return meters_for(budget, meter)
+
+    def executor(
+        self, options: RunOptions, session: Session, objective: Objective, interrupts: Interrupts, patience: float,
+        meters: Meters,
+    ) -> Executor:  # fmt: skip
         return self.cluster
 
+
+@dataclass(frozen=True, kw_only=True)
+class Options(RunOptions):
+    """Simulated learners hold no memory."""
+
     def paused_bytes(self) -> float:
-        return math.inf  # simulated learners hold no memory
+        return math.inf
 
 
 def not_called(config: Config) -> float:
@@ -49,7 +62,7 @@ def studied(
 
 def run_on(cluster: SimulatedCluster, study: ft.Study, workers: int) -> None:
     """Run a study to the end of its budget."""
-    options = OnCluster(workers=workers, progress=False, max_failures=None, cluster=cluster)
+    options = Options(workers=Simulated(cluster, workers), progress=False, max_failures=None)
     run(study._session, not_called, cluster.now, options, (), cluster.timer)
 
 

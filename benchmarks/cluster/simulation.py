@@ -81,6 +81,7 @@ class SimulatedCluster:
     """An `Executor`. `seed` says which nodes leave when; `now` is what its clock shows, in seconds."""
 
     can_kill = True
+    is_full = False  # a paused learner holds no place
     start_seconds = 5.0
 
     def __init__(self, workload: Workload, nodes: Nodes, seed: int = 0) -> None:

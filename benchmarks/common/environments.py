@@ -21,7 +21,7 @@ ROOT = BENCHMARKS.parent
 DOCS = ROOT / "docs"
 
 # Systems that import Farthing (its problems, or the library itself) get it as an editable install.
-NEEDS_FARTHING = frozenset({"farthing", "optuna", "sklearn", "start"})
+NEEDS_FARTHING = frozenset({"farthing", "optuna", "sklearn", "start", "ray"})
 
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

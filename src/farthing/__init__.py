@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from farthing import errors, policies
     from farthing.acquisitions.ei_change import EIChange
     from farthing.acquisitions.pareto import Front, ImpliedAlpha, Persistence
+    from farthing.adapters.ray.workers import Ray
     from farthing.adapters.sklearn.search import FarthingSearchCV
     from farthing.budget import Budget, Ledger
     from farthing.history.cost_knowledge import CostPrior
@@ -29,13 +30,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget", "Choice", "CostPrior", "Curve", "Decision", "EIChange", "EndedBy", "FarthingSearchCV", "Front",
-    "ImpliedAlpha", "Integer", "Ledger", "Ordered", "Persistence", "Proposal", "Real", "Run", "Space", "Status",
-    "Study", "Trial", "ValueAtCost", "current_run", "errors", "flops", "policies", "tune", "value_cost_front",
+    "ImpliedAlpha", "Integer", "Ledger", "Ordered", "Persistence", "Proposal", "Ray", "Real", "Run", "Space",
+    "Status", "Study", "Trial", "ValueAtCost", "current_run", "errors", "flops", "policies", "tune", "value_cost_front",
 ]  # fmt: skip
 
 _HOMES = {
     "CostPrior": "history.cost_knowledge", "flops": "surrogates.cost.flops",
-    "FarthingSearchCV": "adapters.sklearn.search",
+    "FarthingSearchCV": "adapters.sklearn.search", "Ray": "adapters.ray.workers",
     "errors": "errors", "policies": "policies", "Study": "study", "tune": "tuning",
     "EIChange": "acquisitions.ei_change", "ValueAtCost": "policies.value_cost", "value_cost_front": "study_view",
     **dict.fromkeys(["Front", "ImpliedAlpha", "Persistence"], "acquisitions.pareto"),

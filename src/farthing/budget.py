@@ -288,7 +288,13 @@ class Ledger:
     @property
     def fraction(self) -> float:
         """The share used up of the limit that is closest to its end, at most 1."""
-        return min(max(self.total(unit) / limit for unit, limit in self.budget.limits.items()), 1.0)
+        return self.fraction_without()
+
+    def fraction_without(self, *accounts: str) -> float:
+        """The same, without what some accounts hold."""
+        limits = self.budget.limits.items()
+        shares = [(self.total(u) - sum(self.account(name, u) for name in accounts)) / limit for u, limit in limits]
+        return min(max(shares), 1.0)
 
     @property
     def reached(self) -> str | None:

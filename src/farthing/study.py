@@ -39,7 +39,7 @@ from farthing.runner.finishing import FinishingSession
 from farthing.runner.kept_checkpoints import KeepCheckpoints
 from farthing.runner.loop import run
 from farthing.runner.notices import notice_edits, notice_idleness
-from farthing.runner.options import PAUSED_LIMIT, RunOptions, checked_callbacks
+from farthing.runner.options import PAUSED_LIMIT, Cluster, RunOptions, checked_callbacks
 from farthing.session import Session
 from farthing.space import Space
 from farthing.study_view import OpenedStudy, StudyView
@@ -306,7 +306,7 @@ class Study(StudyView):
     # -- running -----------------------------------------------------------------------------------------------------
 
     def run(
-        self, objective: Objective, *, workers: int = 1, isolate: bool | str | None = None,
+        self, objective: Objective, *, workers: int | Cluster = 1, isolate: bool | str | None = None,
         trial_seconds: float | str | None = None, trial_memory: float | str | None = None,
         paused_limit: int = PAUSED_LIMIT, paused_memory: float | str | None = None,
         keep_checkpoints: KeepCheckpoints = "best", max_failures: int | None = MAX_FAILURES, meter: Any = None,
@@ -317,7 +317,7 @@ class Study(StudyView):
         After Ctrl-C all is recorded. Then a script goes on with KeyboardInterrupt, whose `study` is the study; at a
         prompt (Python, IPython, a notebook) the study is returned, and its `interrupted` is True.
 
-        workers        number of evaluations that run in parallel
+        workers        number of evaluations that run in parallel, or a cluster: ft.Ray(address="auto", n=64)
         isolate        True runs each in a process that can be killed, False in this one; None isolates if time or
                        money is limited, and refuses an objective that cannot be sent to another process; "spawn" is
                        True without forks: each process is a new one and loads the objective itself

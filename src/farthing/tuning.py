@@ -15,7 +15,7 @@ from farthing.policies import Policy
 from farthing.runner.clock import counted_from
 from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.kept_checkpoints import KeepCheckpoints
-from farthing.runner.options import PAUSED_LIMIT
+from farthing.runner.options import PAUSED_LIMIT, Cluster
 from farthing.space import Space
 from farthing.study import Callback, Study
 from farthing.trial import Config, Objective
@@ -41,7 +41,7 @@ def tune(
     warm_start: WarmStartFrom = (),
     task: Task | None = None,
     cheap: Mapping[str, Any] | None = None,
-    workers: int = 1,
+    workers: int | Cluster = 1,
     isolate: bool | str | None = None,
     trial_seconds: float | str | None = None,
     trial_memory: float | str | None = None,

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from farthing.acquisitions.affordable import IfAffordable
-from farthing.acquisitions.improvement import MeanLogEI
+from farthing.acquisitions.improvement import Believed, MeanLogEI
 from farthing.surrogates import gp
 from farthing.surrogates.fantasies import Fantasies
 from oracles.log_ei import LogEI
@@ -74,6 +74,37 @@ def test_a_pending_point_is_not_worth_a_second_evaluation(process):
     before = MeanLogEI(Fantasies.of(process, -0.8, np.empty((0, 3)), np.random.default_rng(0)))(PENDING[:1])
     after = MeanLogEI(Fantasies.of(process, -0.8, PENDING[:1], np.random.default_rng(0)))(PENDING[:1])
     assert after[0] < before[0]
+
+
+def test_belief_varies_by_what_one_evaluation_explains(process):
+    """The variance of the mean after one more evaluation is what that takes from the variance."""
+    fantasies = Fantasies.of(process, -0.8, PENDING, np.random.default_rng(1))
+    mean, believed = Believed(fantasies, process.noise).predict(QUERY)
+    now = fantasies.process
+    left = [now.condition(x[None], np.zeros(1)).predict(x[None])[1][0] for x in QUERY]
+    np.testing.assert_allclose(believed, now.predict(QUERY)[1] - left, rtol=1e-6)
+    np.testing.assert_array_equal(mean, fantasies.predict(QUERY)[0])
+
+
+def test_without_noise_belief_is_what_is_true(process):
+    fantasies = Fantasies.of(process, -0.8, PENDING, np.random.default_rng(1))
+    np.testing.assert_allclose(MeanLogEI(Believed(fantasies, 0.0))(QUERY), MeanLogEI(fantasies)(QUERY), rtol=1e-12)
+
+
+def test_the_gradient_of_belief_is_its_slope(process):
+    acquisition = MeanLogEI(Believed(Fantasies.of(process, -0.8, PENDING, np.random.default_rng(1)), process.noise))
+    value, gradient = acquisition.with_gradient(QUERY)
+    np.testing.assert_allclose(value, acquisition(QUERY), rtol=1e-10)
+    np.testing.assert_allclose(gradient, slopes(acquisition, QUERY), rtol=1e-4, atol=1e-6)
+
+
+def test_measuring_the_best_point_again_is_worth_less_than_its_uncertainty_suggests(process):
+    best = X[[int(np.argmin(process.mean_at(X)))]]
+    target = float(process.mean_at(best)[0])
+    fantasies = Fantasies.of(process, target, np.empty((0, 3)), np.random.default_rng(0))
+    explained = process.predict(best)[1][0] / (process.predict(best)[1][0] + process.noise)
+    gain = MeanLogEI(Believed(fantasies, process.noise))(best) - MeanLogEI(fantasies)(best)
+    np.testing.assert_allclose(gain, 0.5 * np.log(explained), rtol=1e-6)  # at the target, EI is proportional to it
 
 
 def test_affordability_adds_the_log_of_the_chance_and_its_slope(process):

@@ -17,10 +17,11 @@ from benchmarks.asks.text import (  # noqa: E402
     batch_findings,
     cell_findings,
     cell_table,
+    searched_text,
     step_findings,
     step_table,
 )
-from benchmarks.asks.turns import in_turn, known_results, space_of, studied  # noqa: E402
+from benchmarks.asks.turns import OfFarthing, Times, in_turn, known_results, space_of, studied  # noqa: E402
 from farthing.trial import Decision, Proposal, Status  # noqa: E402
 
 
@@ -90,8 +91,24 @@ def test_who_is_slow_asks_less_often_and_nobody_counts_the_first_ask():
             return self.left.pop(0)
 
     quick, slow = Steady([9.0] + [1.0] * 20), Steady([9.0] + [5.0] * 20)
-    assert in_turn({"quick": quick, "slow": slow}, 7) == {"quick": 1.0, "slow": 5.0}
+    found = in_turn({"quick": quick, "slow": slow}, 7)
+    assert {name: times.seconds for name, times in found.items()} == {"quick": [1.0] * 7, "slow": [5.0] * 3}
     assert (len(quick.left), len(slow.left)) == (20 - 7, 20 - 3)
+
+
+def test_an_expensive_ask_counts_in_the_mean():
+    times = Times([1.0, 1.0, 4.0])
+    assert (times.median, times.mean) == (1.0, 2.0)
+
+
+def test_asks_that_search_for_hyperparameters_are_counted():
+    """At 50 values two of three searches are left out from the 51st on: 2 % are more than one value."""
+    space = space_of("7 continuous")
+    asking = OfFarthing(space, "ei", known_results(space, 60))
+    for _ in range(5):
+        asking.ask()
+    assert asking.share_searched == 0.5
+    assert searched_text({"a": {"50": {"ei": 1.0}}, "b": {"50": {"ei": 0.5}}}) == "75 % (from 50 results on)"
 
 
 def test_the_page_compares_auto_with_peers_and_cei_with_ei():

@@ -12,8 +12,9 @@ from farthing.study import Study
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
-    "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cost.md", "docs/curve-network.md", "docs/guide.md",
-    "docs/meters.md", "docs/runner.md", "docs/sklearn.md", "docs/spaces.md", "docs/storage.md",
+    "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cluster.md", "docs/cost.md", "docs/curve-network.md",
+    "docs/guide.md", "docs/meters.md", "docs/optuna.md", "docs/optuna-storage.md", "docs/ray-tune.md", "docs/runner.md",
+    "docs/sklearn.md", "docs/spaces.md", "docs/storage.md",
 ]  # fmt: skip
 MORE_PROSE = ["docs/index.md", "docs/architecture.md", "docs/cli.md", "docs/recipes.md"]
 AT_THE_ROOT = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
@@ -26,6 +27,7 @@ def python_blocks(page: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     if page == "docs/storage.md":  # which speaks of a study that the reader has
         Study(Space(x=Real(0, 1)), "3 evaluations", storage="study.db").close()
     names: dict[str, object] = {}
@@ -48,7 +50,10 @@ def test_the_first_example_is_fifteen_lines_or_fewer():
     assert len(lines) <= 15
 
 
-@pytest.mark.parametrize("home", ["In scikit-learn", "From the command line", "Spaces you already have"])
+@pytest.mark.parametrize(
+    "home",
+    ["In scikit-learn", "In Optuna", "In Ray Tune", "From the command line", "On a cluster", "Spaces you already have"],
+)
 def test_each_home_is_shown_in_eight_lines_or_fewer(home):
     section = (ROOT / "README.md").read_text().partition(f"## {home}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"```(?:python|bash)\n(.*?)```", section, flags=re.DOTALL)

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from farthing.numerics.deadline import OutOfTime, keep_to_deadline, unless, within
+from farthing.numerics.deadline import LONGEST_PAUSE, OutOfTime, in_background, keep_to_deadline, within
 from farthing.numerics.optimize import minimize_rows
 from farthing.surrogates import gp
 
@@ -29,8 +29,9 @@ def test_it_holds_inside_only():
 
 
 def test_another_thread_can_give_it_up():
-    given_up = threading.Event()
-    with unless(given_up):
+    given_up, clear = threading.Event(), threading.Event()
+    clear.set()
+    with in_background(given_up, clear):
         keep_to_deadline()
         another = threading.Thread(target=given_up.set)
         another.start()
@@ -38,6 +39,29 @@ def test_another_thread_can_give_it_up():
         with pytest.raises(OutOfTime):
             keep_to_deadline()
     keep_to_deadline()
+
+
+def test_in_the_background_it_pauses_while_it_is_in_the_way():
+    clear, passed = threading.Event(), threading.Event()
+
+    def compute():
+        with in_background(threading.Event(), clear):
+            keep_to_deadline()
+        passed.set()
+
+    another = threading.Thread(target=compute)
+    another.start()
+    assert not passed.wait(0.2 * LONGEST_PAUSE)
+    clear.set()
+    another.join()
+    assert passed.is_set()
+
+
+def test_it_does_not_pause_for_long():
+    with in_background(threading.Event(), threading.Event()):
+        began = time.monotonic()
+        keep_to_deadline()
+    assert 0.5 * LONGEST_PAUSE < time.monotonic() - began < 20 * LONGEST_PAUSE
 
 
 def test_a_fit_is_given_up_soon_after():

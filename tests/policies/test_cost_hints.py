@@ -100,17 +100,40 @@ def test_the_gradient_is_that_of_the_mean():
 
 
 def test_the_first_evaluations_cost_little():
-    """A tenth of what they cost without hints, in the median over seeds."""
+    """A tenth of what they cost without hints, in the median over seeds, if the budget pays for 40 of mean cost."""
 
     def cost(config):
         return float(np.prod(list(config.values())[:2]))
 
+    mean = np.mean([cost(config) for config in FOREST.decode_many(np.random.default_rng(0).random((1000, 3)))])
+
     def spent(policy, seed):
-        study = ft.Study(FOREST, ft.Budget(cost=1e6), policy=policy, seed=seed)
+        study = ft.Study(FOREST, ft.Budget(cost=40 * mean), policy=policy, seed=seed)
         return sum(cost(proposal.config) for proposal in told(study, 3, cost))
 
     ratios = [spent(CArBO(), seed) / spent(CArBO(hints=False), seed) for seed in range(9)]
     assert np.median(ratios) < 0.1
+
+
+def test_a_hint_that_is_wrong_is_found_out_by_the_initial_design():
+    """Every evaluation costs the same. If the smallest differences of predicted costs decided, all points would lie at
+    the end that is said to be cheap, and nothing would ever contradict it."""
+    space = ft.Space(share=ft.Real(1e-6, 1.0, log=True), metric=ft.Choice(list("abcdef")), size=ft.Real(0.0, 1.0))
+    for seed in range(5):
+        study = ft.Study(space, ft.Budget(cost=400.0), seed=seed, cheap={"share": 1e-6})
+        first, *later = told(study, 20, lambda config: 0.5)
+        assert first.config["share"] < 1e-5
+        assert max(proposal.config["share"] for proposal in later) > 0.5
+        assert np.median([proposal.config["share"] for proposal in later]) > 1e-5
+
+
+def test_a_hint_that_is_right_is_followed_by_the_initial_design():
+    """Costs grow as it says; the 20 first cost a tenth of the budget at most, where most points cost more than that."""
+    space = ft.Space(share=ft.Real(1e-6, 1.0, log=True), metric=ft.Choice(list("abcdef")), size=ft.Real(0.0, 1.0))
+    for seed in range(5):
+        study = ft.Study(space, ft.Budget(cost=400.0), seed=seed, cheap={"share": 1e-6})
+        proposals = told(study, 20, lambda config: 0.5 * (config["share"] / 1e-6) ** 0.6)
+        assert sum(0.5 * (proposal.config["share"] / 1e-6) ** 0.6 for proposal in proposals) < 80.0
 
 
 def test_no_cost_is_predicted_from_hints_alone():

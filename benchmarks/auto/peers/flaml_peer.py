@@ -16,6 +16,7 @@ from typing import Any
 
 warnings.filterwarnings("ignore", message="flaml.automl is not available")  # nor needed
 
+import numpy as np  # noqa: E402
 import optuna  # noqa: E402
 from flaml import tune  # noqa: E402
 from flaml.tune.searcher.blendsearch import BlendSearch  # noqa: E402
@@ -36,6 +37,11 @@ def domain(one: Described) -> Any:
     return (tune.loguniform if one["log"] else tune.uniform)(one["lower"], one["upper"])
 
 
+def plain(value: Any) -> Any:
+    """FLAML draws options as scalars of NumPy, which some estimators refuse."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def searcher(record: Any, task: Task, cost: str) -> BlendSearch:
     budget = {"time_budget_s": record.budget} if record.is_live else {"cost_attr": cost, "cost_budget": record.budget}
     return BlendSearch(
@@ -52,7 +58,7 @@ def search(record: Any, task: Task) -> None:
         config = algorithm.suggest(str(number))
         refused = refused + 1 if config is None else 0
         if config is not None:
-            value, spent = record.evaluate(config)
+            value, spent = record.evaluate({name: plain(value) for name, value in config.items()})
             result = {"value": value, cost: spent, "config": config, "training_iteration": 0}
             algorithm.on_trial_result(str(number), result)
             algorithm.on_trial_complete(str(number), result)

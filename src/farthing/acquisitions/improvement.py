@@ -5,6 +5,10 @@ CArBO, Algorithm 3, line 12: the mean over fantasies of EI(x | X, Y_i), in logar
     log mean EI = log s + log sum_i h(z_i) - log k,      z_i = (t_i - mu_i) / s
     gradient    = sum_i w_i [(1 - z_i r_i) ds / s - r_i dmu_i / s],      w = softmax(log h(z)), r = h' / h.
 With one fantasy it is log EI itself.
+
+Where evaluations have noise of variance N, one more of them leaves variance s^2 N / (s^2 + N) at x. The mean that is
+believed there moves by b Normal(0, 1), b^2 = s^4 / (s^2 + N), and no more of an improvement will be seen. `Believed`
+has b in place of s.
 """
 
 from __future__ import annotations
@@ -33,6 +37,35 @@ class Outcomes(Protocol):
     def targets(self) -> Array: ...
     def predict(self, X: Array) -> tuple[Array, Array]: ...
     def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]: ...
+
+
+@dataclass(frozen=True)
+class Believed:
+    """What will be believed of points after one evaluation of each, instead of what is true there.
+
+    Next to the best point, all that is left to learn may be less than the noise. What is true there may then be well
+    below the mean, but no evaluation would show it.
+    """
+
+    outcomes: Outcomes
+    noise: float  # N
+
+    @property
+    def targets(self) -> Array:
+        return self.outcomes.targets
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        means, variance = self.outcomes.predict(X)
+        return means, variance * self._share(variance)
+
+    def predict_with_pull(self, X: Array) -> tuple[Array, Array, Array, Callable[[Array], Array]]:
+        means, variance, variance_slope, pull = self.outcomes.predict_with_pull(X)
+        share = self._share(variance)
+        return means, variance * share, (share * (2.0 - share))[:, None] * variance_slope, pull
+
+    def _share(self, variance: Array) -> Array:
+        """Of the variance, what one evaluation explains."""
+        return variance / (variance + self.noise)
 
 
 class Acquisition(Protocol):

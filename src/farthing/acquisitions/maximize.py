@@ -28,14 +28,14 @@ Utility = Callable[[Array], Array]
 POOL = 512  # evenly spread points that are scored
 SPREADS = (0.2, 0.05, 0.01)  # standard deviations of the perturbations, in units of the box
 PER_SPREAD = 24  # perturbations of each size
-WORTH = 1e-4  # gain in log utility below which polishing ends
+WORTH = 1e-3  # gain in log utility below which polishing ends
 
 
 class Effort(NamedTuple):
     """How much a search does."""
 
     starts: int = 4  # polished from the spread points, and as many from the perturbations
-    rounds: int = 15  # of L-BFGS each time the continuous coordinates are polished
+    rounds: int = 10  # of L-BFGS each time numbers are polished: 15 bring 0.0005 of log EI more, in 60 dimensions 0.04
     turns: int = 4  # alternations of continuous and discrete moves
     steps: int = 1_000  # discrete moves of a row in each turn
 
@@ -143,13 +143,13 @@ def stepped(
     rows = np.arange(len(U))
     has_discrete = any(count is not None for count in domain.levels)
     for _ in range(effort.turns):
-        before = values[rows].copy()
         if domain.slides:
             _keep_better(utility, domain, U, values, rows, domain.snap(climb(domain, U[rows])))
         if not has_discrete:
             break
+        before = values[rows].copy()
         _step(utility, domain, U, values, rows, effort.steps)
-        rows = rows[values[rows] > before + WORTH]
+        rows = rows[values[rows] > before + WORTH]  # where no discrete move gains, a climb has just ended
         if not len(rows):
             break
     return U, values

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     farthing 0.1.0
     0
     """
-    from farthing.cli import read_commands, run_commands  # noqa: F401  # they add themselves to the group
+    from farthing.cli import optuna_commands, read_commands, run_commands  # noqa: F401  # they add themselves to the group
     from farthing.cli.exit_status import call
     from farthing.cli.group import group
 

@@ -25,7 +25,9 @@ TABLES = {
     "cheap": "names and values, such as {n_estimators = 10}",
     "warm_start": "a file, or an array of files",
 }
-NUMBERS_AS_TEXT = ("trial_seconds", "trial_memory", "max_failures", "keep_checkpoints")
+NUMBERS_AS_TEXT = (
+    "trial_seconds", "trial_memory", "max_failures", "keep_checkpoints", "ray_cpus", "ray_gpus", "ray_usd_per_hour",
+)  # fmt: skip
 YES_OR_NO = {True: "yes", False: "no"}  # of isolate
 
 

@@ -62,6 +62,7 @@ class Wanted:
             code += _program_of(note.command, place)
         lines = [("command", note.command)] * objective + [("function", note.objective)] * objective
         lines += [("space", note.space)] * space + [("folder", place), ("workers", str(note.workers))] * objective
+        lines += [("cluster", note.ray)] * objective
         return cls(tuple((name, text) for name, text in lines if text is not None), (place, *code))
 
     def outside(self, folder: str) -> list[str]:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,19 @@ from farthing.cli.program_process import Arrival, ProgramProcess
 from farthing.cli.streams import warn
 from farthing.run_context import Run, current_run
 from farthing.runner.process_tree import adopt_orphans
+from farthing.runner.temporary import subfolder_of_process
 
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # for Python programs that print steps, unless the user has set it
 BUFFERED_SECONDS = 1.0  # of silence before many steps at once: with less, little training can be spared
 ENDING_SECONDS = 0.5  # from the last flush to the end of a program; Python takes some hundredths, large ones longer
 CLOSING_SECONDS = 1.0  # for a program to end after SIGTERM: cleaning up takes less
 SAVING_SECONDS = 4.0  # the same, if it may write a checkpoint first
+
+
+@cache
+def _own_folder(pid: int) -> str:
+    """Of this process: on another machine the folder of the run is not there."""
+    return str(subfolder_of_process())
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,8 @@ class Program:
         return True
 
     def _result_file(self, run: Run) -> Path:
-        return Path(self.results) / f"trial-{run.trial}.json"
+        folder = self.results if os.path.isdir(self.results) else _own_folder(os.getpid())
+        return Path(folder) / f"trial-{run.trial}.json"
 
     def _start(self, config: dict[str, Any], run: Run) -> ProgramProcess:
         adopt_orphans()

@@ -146,17 +146,38 @@ def best(study: str, as_json: bool) -> None:
     help="Write JSON.",
 )
 @click.option("--curves", is_flag=True, help="One row per step of the training curves instead.")
+@click.option(
+    "--optuna", metavar="URL",
+    help="Write the study into an Optuna storage: sqlite:///optuna.db, or a journal file. Again: bring it up to date.",
+)  # fmt: skip
+@click.option("--study-name", metavar="NAME", help="The study's name in the Optuna storage.  [default: of the file]")
+@click.option(
+    "--replace", is_flag=True, help="Write the study in the Optuna storage anew if trials there have gone on."
+)
 @DEBUG
-def export(study: str, csv_file: str | None, json_file: str | None, curves: bool) -> None:
-    """Export all trials, one row each, to a file or to standard output.
+def export(
+    study: str, csv_file: str | None, json_file: str | None, curves: bool, optuna: str | None, study_name: str | None,
+    replace: bool,
+) -> None:  # fmt: skip
+    """Export all trials, one row each, to a file or to standard output; or the study to Optuna.
 
     \b
     farthing export s.db --csv trials.csv
     farthing export s.db --json
     farthing export s.db --curves --csv curves.csv
+    farthing export s.db --optuna sqlite:///optuna.db
     """
     from farthing.cli import formatting
 
+    if optuna is not None:
+        from farthing.cli.optuna_commands import export_to_optuna
+
+        if csv_file is not None or json_file is not None or curves:
+            raise InvalidArgument("--optuna writes the whole study: it goes with none of --csv, --json and --curves")
+        export_to_optuna(study, optuna, study_name, replace)
+        return
+    if study_name is not None or replace:
+        raise InvalidArgument("--study-name and --replace go with --optuna")
     for file in (csv_file, json_file):
         if file not in (None, "-") and os.path.realpath(str(file)) == os.path.realpath(study):
             raise InvalidArgument(f"{file}: is the study itself; expected another file to write to")

@@ -8,14 +8,14 @@ from typing import Any
 
 from farthing.cli.arguments import FoundSpace, find_space, is_address, parse_budget, with_unit
 from farthing.cli.config_file import Place, place_of, without_replaced
-from farthing.cli.run_note import RunNote
+from farthing.cli.run_note import RAY, RunNote
 from farthing.cli.running import Display, Request
 from farthing.cli.script import split_address
 from farthing.cli.start import cheap_values, names_file, start_configs
 
 NOTE_OPTIONS = (
     "objective", "command", "iterative", "pause", "workers", "trial_seconds", "trial_memory", "meter", "max_failures",
-    "keep_checkpoints", "isolate",
+    "keep_checkpoints", "isolate", *RAY,
 )  # fmt: skip
 STUDY_OPTIONS = ("policy", "seed", "maximize", "stop_at", "stop_when_not_worth", "task")
 

@@ -30,14 +30,9 @@ from farthing.runner.clock import counted_from
 from farthing.space import Space
 from farthing.study import Study
 
-OBJECTIVE_FIELDS = (
-    "objective",
-    "command",
-    "iterative",
-    "pause",
-    "folder",
-    "isolate",
-)  # another objective replaces them all
+OBJECTIVE_FIELDS = (  # another objective replaces them all; it is not sent to a cluster that a file names
+    "objective", "command", "iterative", "pause", "folder", "isolate", *run_note.RAY,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,20 @@ def _run_options(command: F) -> F:
                 "--meter", type=click.Choice(METERS),
                 help="Measure cost by CPU time (for compute_seconds) or energy (for joules).  [default: the clock]",
             ),
+            click.option(
+                "--ray", metavar="ADDRESS",
+                help="Evaluate on this Ray cluster (auto, HOST:PORT, ray://HOST:PORT, local): --workers at most.",
+            ),
+            click.option("--ray-cpus", metavar="N", help="Processors that each worker holds there.  [default: 1]"),
+            click.option("--ray-gpus", metavar="N", help="GPUs that each worker holds there.  [default: 0]"),
+            click.option(
+                "--ray-usd-per-hour", metavar="RATE|LABEL=RATE,...",
+                help="What a worker costs there: a rate, or one for each kind of node.",
+            ),
+            click.option(
+                "--ray-checkpoints", metavar="FOLDER", type=click.Path(file_okay=False),
+                help="A folder for checkpoints that all nodes see.  [default: next to --storage]",
+            ),
             QUIET,
             click.option("--show-output", is_flag=True, help="Show the output of programs on standard error."),
             JSON,

@@ -20,10 +20,11 @@ METERS = ("cpu", "energy", "rapl", "nvidia")
 ISOLATES = ("yes", "no", "spawn")
 NO_LIMIT = "none"  # of failures
 KEPT = ("best", "all")  # checkpoints
+RAY = ("ray", "ray_cpus", "ray_gpus", "ray_usd_per_hour", "ray_checkpoints")  # the cluster, and what it is told
 KIND_NAMES = {str: "text", int: "a whole number of at least 1", bool: "true or false"}
 KIND_OF = {
     **dict.fromkeys(["objective", "command", "pause", "space", "folder", "trial_seconds", "trial_memory"], str),
-    **dict.fromkeys(["meter", "max_failures", "keep_checkpoints", "isolate"], str),
+    **dict.fromkeys(["meter", "max_failures", "keep_checkpoints", "isolate", *RAY], str),
     **dict.fromkeys(["steps", "workers"], int),
     "iterative": bool,
 }  # fmt: skip
@@ -47,6 +48,11 @@ class RunNote:
     max_failures: str | None = None  # a number, or NO_LIMIT
     keep_checkpoints: str | None = None  # a number, or one of KEPT
     isolate: str | None = None
+    ray: str | None = None  # the address of a cluster; what follows is only for that
+    ray_cpus: str | None = None
+    ray_gpus: str | None = None
+    ray_usd_per_hour: str | None = None
+    ray_checkpoints: str | None = None
 
     def __post_init__(self) -> None:
         if (self.objective is None) == (self.command is None):
@@ -64,6 +70,8 @@ class RunNote:
             given = getattr(self, name)
             if given not in (None, *words) and not re.fullmatch("[1-9][0-9]{0,17}", str(given)):
                 _refuse(name, f"a whole number of at least 1, or {' or '.join(words)}", given)
+        if self.ray is None and (lone := [name for name in RAY if getattr(self, name) is not None]):
+            raise InvalidArgument(f"--{lone[0].replace('_', '-')} is only for --ray")
         if self.pause != "stop" and not self.iterative:
             raise InvalidArgument("--pause is only for --iterative: a program that prints one value cannot be paused")
 

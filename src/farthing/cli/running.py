@@ -28,8 +28,7 @@ from farthing.cli.words import in_options
 from farthing.errors import EveryTrialFailed, InvalidArgument, InvalidBudget
 from farthing.record.reader import StudyFile, read_study
 from farthing.record.study_events import Opened
-from farthing.runner.meters import meters_for
-from farthing.runner.options import PAUSED_LIMIT, RunOptions
+from farthing.runner.options import PAUSED_LIMIT, Cluster, RunOptions
 from farthing.runner.temporary import TemporaryFolder
 from farthing.space import Space
 from farthing.study import Study
@@ -57,7 +56,8 @@ def objective_of(note: RunNote, space: Space, folder: str, display: Display) -> 
         patience = SAVING_SECONDS if note.pause == "checkpoint" else CLOSING_SECONDS
         program = Program(note.command, note.iterative, note.steps, str(results), patience, display.show_output)
         unused = check_placeholders(program.template, space, program.placeholders, program.unavailable)
-        _require_program(program.template.program)
+        if note.ray is None:  # else it is on the nodes
+            _require_program(program.template.program)
         if unused and "farthing.config" not in program.template.names:
             warn(f"the command has no placeholder for {', '.join(unused)}; the values are only in FARTHING_CONFIG")
         yield program
@@ -130,14 +130,14 @@ def _start_of(request: Request, is_new: bool) -> tuple[Config, ...]:
 
 def check_run(note: RunNote, budget: Budget) -> None:
     """Refuse options that a run would refuse, before anything is stored."""
-    RunOptions(**run_options(note))
+    options = RunOptions(**run_options(note))
     unit = METER_UNITS.get(note.meter or "", budget.unit)
     if note.meter is not None and unit not in budget.limits:
         raise InvalidArgument(
             f"--meter {note.meter} measures {unit}, which the budget ({budget}) does not limit; "
             f"write --budget {unit}=600, or leave --meter out"
         )
-    meters_for(budget, note.meter)
+    options.meters(budget)
 
 
 def require_unspent(ledger: Ledger, budget: Budget, name: str) -> None:
@@ -167,7 +167,7 @@ def settings_of(study: Study) -> Opened:
 def run_options(note: RunNote) -> dict[str, Any]:
     """The arguments of `Study.run`."""
     options = {
-        "workers": note.workers,
+        "workers": note.workers if note.ray is None else cluster_of(note),
         "isolate": True if note.command is not None else ISOLATE_OF[note.isolate],
         "trial_seconds": note.trial_seconds,
         "trial_memory": note.trial_memory,
@@ -179,6 +179,34 @@ def run_options(note: RunNote) -> dict[str, Any]:
     if (kept := note.keep_checkpoints) is not None:
         options["keep_checkpoints"] = kept if kept in run_note.KEPT else int(kept)
     return options
+
+
+def cluster_of(note: RunNote) -> Cluster:
+    """The workers on a Ray cluster."""
+    from farthing.adapters.ray.workers import Ray
+
+    cpus, gpus = _amount("ray-cpus", note.ray_cpus or "1"), _amount("ray-gpus", note.ray_gpus or "0")
+    rates = None if note.ray_usd_per_hour is None else _rates(note.ray_usd_per_hour)
+    return Ray(note.ray, note.workers, cpus, gpus, usd_per_hour=rates, checkpoints=note.ray_checkpoints)
+
+
+def _rates(text: str) -> float | dict[str, float]:
+    """A rate, or rates by label: the last = of each is before the rate.
+
+    >>> _rates("2.5"), _rates("market=spot=1.2, H100=3.5")
+    (2.5, {'market=spot': 1.2, 'H100': 3.5})
+    """
+    if "=" not in text:
+        return _amount("ray-usd-per-hour", text)
+    parts = [part.strip().rpartition("=") for part in text.split(",")]
+    return {name: _amount("ray-usd-per-hour", rate) for name, _, rate in parts}
+
+
+def _amount(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        refuse(option, "a number of at least 0", text)
 
 
 @dataclass(frozen=True)

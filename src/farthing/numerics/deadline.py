@@ -1,4 +1,5 @@
 """A time by which a computation has to be ready. Long loops ask whether it has passed, and are given up if it has.
+A computation in the background also asks whether it is in the way, and waits.
 
 A computation is never cut short with what it has: it ends with its own result or with none. So results do not depend on
 the speed of a machine, and whoever set the deadline can take a cheaper way, which is as repeatable.
@@ -15,6 +16,9 @@ from threading import Event
 
 _end: ContextVar[float] = ContextVar("_end", default=math.inf)  # as time.perf_counter() counts
 _given_up: ContextVar[Event | None] = ContextVar("_given_up", default=None)
+_clear: ContextVar[Event | None] = ContextVar("_clear", default=None)
+
+LONGEST_PAUSE = 0.05  # seconds: whoever is in a hurry for longer is not in a hurry
 
 
 class OutOfTime(Exception):
@@ -38,18 +42,23 @@ def within(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def unless(given_up: Event) -> Iterator[None]:
-    """What is computed inside raises OutOfTime at the first `keep_to_deadline` after the event was set, by another
-    thread."""
-    token = _given_up.set(given_up)
+def in_background(given_up: Event, clear: Event) -> Iterator[None]:
+    """What is computed inside raises OutOfTime at the first `keep_to_deadline` after the event `given_up` was set, by
+    another thread; and pauses there while `clear` is not set, so that the other thread has the interpreter's lock to
+    itself."""
+    tokens = _given_up.set(given_up), _clear.set(clear)
     try:
         yield
     finally:
-        _given_up.reset(token)
+        _given_up.reset(tokens[0])
+        _clear.reset(tokens[1])
 
 
 def keep_to_deadline() -> None:
     """Go on, unless the time is over. Called before every piece of work that grows with the data."""
+    clear = _clear.get()
+    if clear is not None and not clear.is_set():
+        clear.wait(LONGEST_PAUSE)
     given_up = _given_up.get()
     if given_up is not None and given_up.is_set():
         raise OutOfTime

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from farthing.numerics.arrays import Array
-from farthing.numerics.late_scipy import dpotrf, dpotri, dtrtrs
+from farthing.numerics.lapack import dpotrf, dpotri, dtrtrs
 
 FIRST_JITTER = 1e-10  # relative to the scale of the matrix: well above rounding
 LAST_JITTER = 1e-2  # a matrix that needs more is wrong, not rounded
@@ -24,16 +24,16 @@ def cholesky(K: Array, scale: float | None = None) -> Array:
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
-    L, info = dpotrf(K, lower=1, clean=1)
+    L, info = dpotrf(K, clean=True)
     if info == 0 and np.isfinite(L.diagonal()).all():  # LAPACK lets some NaN through
-        return np.asarray(L)
+        return L
     if scale is None:
         scale = float(np.mean(np.diag(K)))
     jitter = FIRST_JITTER
     while np.isfinite(scale) and jitter <= LAST_JITTER:
-        L, info = dpotrf(K + np.diag(np.full(len(K), jitter * scale)), lower=1, clean=1)
+        L, info = dpotrf(K + np.diag(np.full(len(K), jitter * scale)), clean=True)
         if info == 0 and np.isfinite(L.diagonal()).all():
-            return np.asarray(L)
+            return L
         jitter *= 10.0
     raise FloatingPointError("the matrix has no Cholesky factor, even with a jitter of 1 % of its diagonal")
 
@@ -56,17 +56,17 @@ def extend_cholesky(L: Array, K_cross: Array, K_new: Array) -> Array:
 
 def forward(L: Array, B: Array) -> Array:
     """L^-1 B."""
-    return np.asarray(dtrtrs(L, B, lower=1)[0])
+    return dtrtrs(L, B)
 
 
 def backward(L: Array, B: Array) -> Array:
     """L^-T B."""
-    return np.asarray(dtrtrs(L, B, lower=1, trans=1)[0])
+    return dtrtrs(L, B, trans=True)
 
 
 def lower_inverse(L: Array) -> Array:
     """K^-1 from its factor L. Only the lower triangle of the result is meaningful."""
-    return np.asarray(dpotri(L, lower=1)[0])
+    return dpotri(L)
 
 
 class DistancesTo:

@@ -8,7 +8,7 @@ the method as published; docs/carbo.md has what differs by default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -21,6 +21,7 @@ from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
 from farthing.policies.initial_design import cost_effective_design, design_share, uniform_design
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
+from farthing.policies.model_options import ValueToBeat
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
@@ -49,6 +50,7 @@ class CArBO(CostWeighted):
     floor: float = 0.0
     alpha: float = 1.0
     warm_up: WarmUp = "sobol"
+    target: ValueToBeat = field(default="belief", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +66,9 @@ class CArBO(CostWeighted):
         is_warm = informed or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
         if is_warm and self._is_designing(history, ledger, informed):
             hint = self.hint(space, history.cost_knowledge)
-            proposals = cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
+            proposals = cost_effective_design(
+                space, history, n, rng, self.cost_model_fit, hint, self.most(ledger), self.small(ledger)
+            )
             if proposals:
                 return proposals
         # Where the cost is known at once, only values may be missing.
@@ -73,9 +77,10 @@ class CArBO(CostWeighted):
         return super().designed(space, history, ledger, n, rng)
 
     def _is_designing(self, history: History, ledger: Ledger, informed: bool) -> bool:
-        """Line 4 of Algorithm 1, ct < tau_init. Known results are a design that others have paid for."""
+        """Line 4 of Algorithm 1, ct < tau_init, without what start-up took, which teaches nothing. Known results are a
+        design that others have paid for."""
         known = [trial for trial in history.trials if trial.added]
-        return ledger.fraction + design_share(known, ledger) < self._share(informed)
+        return ledger.fraction_without("start-up") + design_share(known, ledger) < self._share(informed)
 
     def _share(self, informed: bool) -> float:
         """tau_init / tau."""

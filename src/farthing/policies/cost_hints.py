@@ -32,6 +32,7 @@ BY_WORD = {word: elasticity for elasticity, words in ELASTICITIES.items() for wo
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 UNKNOWN_RATIO = float(np.log(10.0))  # log of largest over smallest cost, where a range includes zero
 ONE_HOT = float(np.sqrt(0.5))  # the feature of the option that is chosen, see `UnitCube.features`
+MOST_RATIO = float(np.log(1000.0))  # log of the most that one parameter is believed to change the cost, by its hint
 OTHER_OPTION = 1.0  # log of what other options cost more than the one that is said to be cheap
 
 
@@ -84,9 +85,9 @@ def _hint_of_number(name: str, param: Real | Integer | Ordered, cheap: float | N
     ratio = _log_ratio(param)
     if cheap is not None:
         end = float(param.positions[_level(cheap, param.levels)]) if isinstance(param, Ordered) else cheap
-        return end, abs(ratio)
+        return end, min(abs(ratio), MOST_RATIO)
     slope = elasticity(name) * ratio
-    return float(slope < 0.0), abs(slope)
+    return float(slope < 0.0), min(abs(slope), MOST_RATIO)
 
 
 def _level(unit: float, levels: int) -> int:

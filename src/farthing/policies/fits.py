@@ -15,7 +15,7 @@ import numpy as np
 
 from farthing.acquisitions.affordable import IfAffordable
 from farthing.acquisitions.feasible import IfSuccessful, SuccessModel
-from farthing.acquisitions.improvement import Acquisition, MeanLogEI
+from farthing.acquisitions.improvement import Acquisition, Believed, MeanLogEI
 from farthing.acquisitions.maximize import Effort, Ranking, maximize
 from farthing.budget import Ledger
 from farthing.designs.filling import sobol
@@ -42,6 +42,7 @@ from farthing.surrogates.outputs import Scale, Warp
 from farthing.surrogates.trended import trend_of, trended
 from farthing.trial import Status
 
+GROWTH = 1.02  # of the values, after which hyperparameters are searched for again: at each ask up to 50 of them
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
 LATER_POOL = 128  # points of the first search that later ones of a batch begin with: running trials change few of them
@@ -60,17 +61,18 @@ def value_model(space: Space, U: Array, y: Array, history: History, modelled: Mo
 
 
 def _own_value_model(space: Space, U: Array, y: Array, history: History, modelled: ModelledValues) -> gp.GP:
-    """The process over this study's values, warm-started from the last fit in the history; if nothing is to be fitted
-    again, with the hyperparameters of that fit, or of one to a few trials. Of thousands it knows some."""
+    """The process over this study's values, warm-started from the last fit in the history; if no fit is due or there is
+    no time for it, with the hyperparameters of the last one, or of one to a few trials. Of thousands it knows some."""
     way, warm = history.way, _last_fit(space, history, "value")
     X, z = space.features(U), scale_of(y, modelled)(y)
-    if way.refits and len(y) <= EXACT:
+    is_due = way.refits and (warm is None or len(y) >= GROWTH * warm.at)
+    if is_due and len(y) <= EXACT:
         return gp.fit(X, z, space.groups, warm, fitting.MEDIUM)
 
     def found(rows: Ints, start: gp.Hyperparameters | None) -> gp.Hyperparameters:
         return gp.fit(X[rows], z[rows], space.groups, start, fitting.MEDIUM).hyperparameters
 
-    if way.refits:
+    if is_due:
         warm = found_from_some(len(y), warm, partial(found, fitted_rows(len(y), y)))
     elif warm is None:
         warm = found(few_rows(len(y), None, HURRIED_ROWS), None)
@@ -193,7 +195,8 @@ class FittedModels:
     @property
     def improvement(self) -> Acquisition:
         """log EI, times the chance of success and, near the end of the budget, the chance that it is affordable."""
-        return self.if_possible(MeanLogEI(self.fantasies))
+        believes = self.options.target == "belief"
+        return self.if_possible(MeanLogEI(Believed(self.fantasies, self.value.noise) if believes else self.fantasies))
 
     def if_possible(self, acquisition: Acquisition) -> Acquisition:
         """An acquisition plus the log chance of success and, near the end of the budget, that of being affordable."""

@@ -30,6 +30,7 @@ WARM_UP = 5  # points before the first modelled one where cost matters: as in CA
 INFORMED_WARM_UP = 3  # where costs are known or hinted at: models of cost have less to learn (docs/first-steps.md)
 LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
 CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
+COST_STEP = float(np.log(1.25))  # costs that differ by less may count as equal
 SAME_LOG_COST = 1e-6  # log costs closer than this differ only by rounding
 
 
@@ -100,36 +101,53 @@ def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.G
 
 def cost_effective_design(
     space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model,
-    hint: CostModel | None = None, most: float = math.inf,
+    hint: CostModel | None = None, most: float = math.inf, small: float | None = None,
 ) -> list[Proposal]:  # fmt: skip
     """The next n points of the cost-effective design; running trials belong to it already. Before a cost is known, a
     `hint` says what is cheap. Empty without either. Points that are predicted to cost more than `most` are left out,
-    unless all are."""
+    unless all are. With `small`, costs below it count as equal, and so do costs that are nearly equal."""
     known, fits = cost_model(space, history)
     model = hint if known is None else known
     if model is None:
         return []
-    fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
-    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
-    candidates = candidates[fresh.admissible(candidates)]
-    X = space.features(candidates)
+    fresh, candidates = _candidates(space, history, rng)
+    X, taken = space.features(candidates), space.features(units(list(history.trials), len(space)))
     log_cost = model.mean_at(X)
     affordable = np.exp(log_cost) <= most
     if known is not None and affordable.any():
         candidates, X, log_cost = candidates[affordable], X[affordable], log_cost[affordable]
+    if small is not None:
+        log_cost = _coarse(log_cost, small if known is not None else 0.0)
     nearest = distances(X, taken)
     says = _who_says(space, history, is_hinted=known is None)
+    predicted = np.exp(model.mean_at(X))
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:
         best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
-        config, cost = fresh.claim(candidates[[best]]), None if known is None else float(np.exp(log_cost[best]))
+        config, cost = fresh.claim(candidates[[best]]), None if known is None else float(predicted[best])
         if config is not None:
             where = "cheap and far from earlier trials" if np.isfinite(nearest).all() else "one of the cheapest"
             number, reason = len(history.trials) + len(proposals), f"initial design: {where}{says}"
             proposals.append(Proposal(number, config, cost, reason, fits))
         nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
-        candidates, X, log_cost = (np.delete(array, best, axis=0) for array in (candidates, X, log_cost))
+        candidates, X, log_cost, predicted = (
+            np.delete(array, best, axis=0) for array in (candidates, X, log_cost, predicted)
+        )
     return proposals
+
+
+def _coarse(log_cost: Array, small: float) -> Array:
+    """Log costs in steps, from that of a small cost upwards. The design goes by the order of costs alone: without steps
+    a difference that is next to nothing would decide as much as a large one."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.floor(np.maximum(log_cost, np.log(small)) / COST_STEP) * COST_STEP)
+
+
+def _candidates(space: Space, history: History, rng: np.random.Generator) -> tuple[FreshSpace, Array]:
+    """Evenly spread points (m, p) that may be proposed, and the space to claim them from."""
+    fresh = FreshSpace(space, history)
+    found = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
+    return fresh, found[fresh.admissible(found)]
 
 
 def _who_says(space: Space, history: History, is_hinted: bool) -> str:

@@ -40,6 +40,7 @@ from farthing.surrogates.cost.choice import CostModelName
 from farthing.surrogates.cost.hinted import HintedCost
 from farthing.trial import Config, Proposal
 
+SMALL_SHARE = 1 / 400  # of the budget: an evaluation that costs less is not worth saving on
 USEFUL = 0.01  # share of the best EI below which a candidate is not worth the rest of a budget
 
 
@@ -133,6 +134,10 @@ class CostWeighted(ModelBased):
         """What a point of the design may cost, as far as the end of the budget is planned."""
         return ledger.available if self.plans_end else math.inf
 
+    def small(self, ledger: Ledger) -> float | None:
+        """What costs so little that a design need not save on it; None in the form of the paper."""
+        return SMALL_SHARE * ledger.budget.limits.get(ledger.unit, 0.0) if self.hints else None
+
     def hint(self, space: Space, knowledge: CostKnowledge) -> HintedCost | None:
         """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
         return hint_at_cost(space, knowledge) if self.hints else None
@@ -152,7 +157,9 @@ class CostWeighted(ModelBased):
         knowledge = history.cost_knowledge
         if self.is_informed(space, knowledge) and len(history.trials) < self.design_size(space, history):
             hint = self.hint(space, knowledge)
-            return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, self.most(ledger))
+            return cost_effective_design(
+                space, history, n, rng, self.cost_model_fit, hint, self.most(ledger), self.small(ledger)
+            )
         return []
 
 

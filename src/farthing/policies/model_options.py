@@ -15,7 +15,7 @@ from farthing.policies.protocol import Published, settle_option
 
 ModelledValues: TypeAlias = Literal["warped", "plain"]
 EndOfBudget: TypeAlias = Literal["planned", "ignored"]
-ValueToBeat: TypeAlias = Literal["mean", "least"]
+ValueToBeat: TypeAlias = Literal["mean", "least", "belief"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -28,7 +28,9 @@ class ModelOptions(Published):
             end comes unforeseen. Only the time to think is limited by it, also then: under a budget of seconds, the
             last proposals come from models of fewer trials, or from none
     target  the value that EI has to beat. "mean": the least posterior mean at the evaluated points, because with noise
-            the least value may be luck; "least": the least value seen, f_min of the papers
+            the least value may be luck; "least": the least value seen, f_min of the papers; "belief": as "mean", by
+            the posterior mean that a candidate will have once it is evaluated, and not by its true value: what noise
+            would hide does not count, so that the best point is not measured again and again
     """
 
     judges_worth: ClassVar[bool] = True  # says of every ask what it is expected to bring, see worth.py

@@ -98,6 +98,7 @@ class Listed:
     keys: Mapping[Hashable, int]  # of the points, and their places
     is_fresh: Mask  # (m,) which of them no trial had
     rows: Array  # (m + l + q, f) features of the points, of the leaders and of what was running
+    explained: Array  # (n, m + l + q) of the process of values at these rows
     posterior: JointPosterior  # of these rows
     running: Sequence[int]  # numbers of the q trials
     known: int  # trials
@@ -174,8 +175,10 @@ class Listed:
         others = [trial for trial, place in zip(begun, found, strict=True) if place is None]
         posterior, new = self.posterior, iter(range(len(self.rows), len(self.rows) + len(others)))
         if others:
-            rows = np.concatenate([self.rows, space.features(units(others, len(space)))])
-            posterior = joint(self.models, rows)
+            value, Z = self.models.value, space.features(units(others, len(space)))
+            W = value.explained(Z)
+            across = value.covariance_between(self.rows, self.explained, Z, W)
+            posterior = posterior.extended(value.mean_at(Z), across, value.covariance_between(Z, W, Z, W))
         return posterior, np.array([next(new) if place is None else place for place in found], dtype=np.intp)
 
 
@@ -201,14 +204,14 @@ def listed(rank: Rank, models: FittedModels, history: History) -> Listed | None:
     leaders = models.value.X[np.argsort(models.value.mean_at(models.value.X), kind="stable")[:LEADERS]]
     rows = np.concatenate([X, leaders, pending])
     success = None if models.success is None else ListedSuccess(models.success.log_success(X))
+    value = models.value
+    explained = value.explained(rows)
+    among = value.covariance_between(rows, explained, rows, explained)
+    posterior = JointPosterior(value.mean_at(rows), among, value.noise)
     return Listed(
-        models, points, keys, is_fresh, rows, joint(models, rows), [trial.number for trial in running],
+        models, points, keys, is_fresh, rows, explained, posterior, [trial.number for trial in running],
         len(history.trials), _cost_at(models.log_cost, X), _cost_at(models.log_price, X), success,
     )  # fmt: skip
-
-
-def joint(models: FittedModels, rows: Array) -> JointPosterior:
-    return JointPosterior(*models.value.covariance(rows), models.value.noise)
 
 
 def _better_and_worse(models: FittedModels, pending: Array) -> list[FittedModels]:

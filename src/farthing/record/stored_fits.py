@@ -60,6 +60,7 @@ def _process(name: str, given: Any, parameters: int) -> None:
     _logs(name, given["log_scales"], parameters)
     _bounded(name, given["log_noise"], LARGEST_LOG)
     stored.whole(name, given["cold_at"])
+    stored.whole(name, given.get("at", 0))  # earlier files have none
 
 
 def _curves(name: str, given: Any, parameters: int) -> None:
@@ -114,12 +115,24 @@ def _choice(name: str, given: Any, parameters: int) -> None:
         stored.mapping(name, given.get(part, {}))
         for score in given.get(part, {}).values():
             stored.number(name, score)
+    if "order" in given:  # earlier files have none
+        _order(name, given["order"], parameters)
     stored.mapping(name, given["processes"])
     stored.only(name, given["processes"], PROCESSES)
     for process, fit in given["processes"].items():
         stored.mapping(name, fit)
         stored.whole(name, fit["at"])
         _process(name, fit["hyperparameters"], _selected(name, process, fit["selected"], parameters))
+
+
+def _order(name: str, given: Any, parameters: int) -> None:
+    """All parameters, each once."""
+    if not isinstance(given, list) or len(given) != parameters:
+        raise ValueError(f"{name} has the order {given!r:.100}")
+    for parameter in given:
+        stored.whole(name, parameter, most=parameters - 1)
+    if len(set(given)) != parameters:
+        raise ValueError(f"{name} has a parameter twice in the order {given!r:.100}")
 
 
 def _selected(name: str, process: str, given: Any, parameters: int) -> int:

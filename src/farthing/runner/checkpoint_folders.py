@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import uuid
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +31,7 @@ from farthing.trial import Trial
 WHOLE, PART = re.compile(r"step-([0-9]+)"), ".part"
 
 # The folder of a study in memory lives as long as its record, which the study holds, and so does each of its sessions.
+_elsewhere: weakref.WeakKeyDictionary[Record, Path] = weakref.WeakKeyDictionary()
 _temporary: weakref.WeakKeyDictionary[Record, Path] = weakref.WeakKeyDictionary()
 
 
@@ -48,7 +50,17 @@ def checkpoint_root(session: Session) -> Path:
     return root
 
 
+def keep_elsewhere(session: Session, folder: Path) -> None:
+    """From here on checkpoints of this study are in a folder of that one, which other machines see too."""
+    name = uuid.uuid4().hex if session.storage is None else Path(session.storage).name
+    known = _elsewhere.get(session.record)
+    if known is None or known.parent != folder:
+        _elsewhere[session.record] = folder / f"{name}.checkpoints"
+
+
 def _known_root(session: Session) -> Path | None:
+    if session.record in _elsewhere:
+        return _elsewhere[session.record]
     if session.storage is not None:
         return Path(f"{session.storage}.checkpoints")  # absolute, next to the real file
     return _temporary.get(session.record)

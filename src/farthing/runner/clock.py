@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from farthing.budget import Budget, Charges
 from farthing.record.state import State
+from farthing.runner.meters import Held
 from farthing.session import Session
 
 # Of the time left, for one choice. With 1,000 trials known and 5 seconds left, a twentieth found less where evaluations
@@ -104,10 +105,12 @@ class Clock:
     """Says whose time it is, and how much of it is not charged yet."""
 
     def __init__(
-        self, session: Session, began: float, metered: Collection[str] = (), timer: Timer = wall_clock
+        self, session: Session, began: float, metered: Collection[str] = (), timer: Timer = wall_clock, *,
+        held: Held | None = None,
     ) -> None:  # fmt: skip
         self._session, self.began, self.read = session, began, timer
         self._metered = metered  # units that something else measures
+        self._held = held  # machines that cost dollars while nothing runs on them too
         self._due = Uncharged(began)
         self._taken_at: State | None = None  # what was known when amounts were last taken to be charged
 
@@ -137,14 +140,14 @@ class Clock:
     def due(self) -> Charges:
         """What belongs to no trial and would be lost if the run were killed now."""
         now = self.now
-        due = self._not_of_trials(now)
+        due = self._not_of_trials(now, 0.0 if self._held is None else self._held.idle_usd())
         return due if "seconds" in self._metered else {**due, "interrupted": {"seconds": now.waited}}
 
-    def _not_of_trials(self, due: Uncharged) -> dict[str, Mapping[str, float]]:
-        """What is due for starting workers, if any was started, and for the optimiser."""
+    def _not_of_trials(self, due: Uncharged, idle_usd: float) -> dict[str, Mapping[str, float]]:
+        """What is due for starting workers, if any was started, for machines that wait, and for the optimiser."""
         priced = self._session.ledger.budget.priced
-        start_up = {"start-up": priced(due.started)} if due.started else {}
-        return {**start_up, "optimiser": priced(due.worked)}
+        start_up = {**(priced(due.started) if due.started else {}), **({"usd": idle_usd} if idle_usd else {})}
+        return {**({"start-up": start_up} if start_up else {}), "optimiser": priced(due.worked)}
 
     @property
     def is_charging(self) -> bool:
@@ -163,7 +166,7 @@ class Clock:
         self._taken_at = self._session.record.state
         due = self.now
         self._due = due._replace(started=0.0, worked=0.0)
-        return self._not_of_trials(due)
+        return self._not_of_trials(due, 0.0 if self._held is None else self._held.take_idle_usd())
 
     def seconds_left(self, ages: Ages = NOBODY) -> float:
         """Seconds until a limit that time uses up is reached, while evaluations of these ages go on; infinite without
@@ -202,5 +205,7 @@ class Clock:
 
     def speed(self, unit: str) -> float:
         """How much of a unit one second of one evaluation uses up."""
+        if unit == "usd" and self._held is not None:
+            return self._held.usd_per_second
         rate = (self._session.ledger.budget.usd_per_hour or 0.0) / 3600.0
         return 0.0 if unit in self._metered else {"seconds": 1.0, "compute_seconds": 1.0, "usd": rate}.get(unit, 0.0)

@@ -19,7 +19,7 @@ from farthing.runner.executors import Executor
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.limits import TrialLimits
 from farthing.runner.memory import MemoryWatch
-from farthing.runner.messages import Answer
+from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.meters import Meters
 from farthing.session import Session
 from farthing.trial import EndedBy, Status
@@ -97,6 +97,8 @@ class Enforcement:
         has its own handler of signals, only the clock says so."""
         active = self.active[number]
         doom, ended = active.doom, active.began + seconds
+        if answer.kind is AnswerKind.LARGE:
+            return _at_limit(0.0, self.limits.bytes_text) if doom is None else doom.verdict
         if doom is not None and (answer.told_by or (doom.verdict.ended_by in LIMITS and ended + DELAY >= doom.since)):
             return doom.verdict
         if not self.executor.can_kill or answer.seconds is None:
@@ -135,6 +137,8 @@ class Enforcement:
             self._next_meters = now + METER_POLL
             shown = [active.gauges.spent() for active in self.active.values()]
             due = {unit: sum(amounts.get(unit, 0.0) for amounts in shown) for unit in self.meters.units}
+            if self.meters.held is not None:
+                due["usd"] += self.meters.held.idle_usd()
             ledger = ledger.charged({"evaluation": due})
         return ledger.reached not in (None, "evaluations")
 

@@ -52,6 +52,11 @@ class Executor(Protocol):
     can_kill: bool
 
     @property
+    def is_full(self) -> bool:
+        """Whether one more evaluation can only begin in the place of a paused one."""
+        ...
+
+    @property
     def start_seconds(self) -> float:
         """That a new worker takes to be ready, as far as known."""
         ...
@@ -82,7 +87,8 @@ class Executor(Protocol):
         ...
 
     def process_of(self, trial: int) -> int:
-        """The id of the process in which it runs."""
+        """The id of the process in which it runs; on another machine a number that no process here has, and by which
+        the meters of the run know it."""
         ...
 
     def tell_to_end(self, trial: int) -> None:
@@ -96,6 +102,7 @@ class InProcess:
     """This process: what was begun or stepped is done when one waits for it."""
 
     can_kill = False
+    is_full = False
     start_seconds = 0.0
 
     def __init__(self, objective: Objective, interrupts: Interrupts) -> None:

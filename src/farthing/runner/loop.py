@@ -28,14 +28,14 @@ from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock, Timer, wall_clock
 from farthing.runner.enforcement import Enforcement
-from farthing.runner.executors import Assignment, Executor
+from farthing.runner.executors import Assignment, Executor, TrialAnswer
 from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated, is_interactive
 from farthing.runner.kept_checkpoints import KeptCheckpoints
 from farthing.runner.limits import TrialLimits
 from farthing.runner.messages import Answer, AnswerKind
-from farthing.runner.meters import Gauges, Meters, meters_for
+from farthing.runner.meters import Gauges, Meters
 from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_outlook, say_why_ended
@@ -60,8 +60,8 @@ def run(
     as without a study; where somebody sits at a prompt the run returns. `began` is a reading of the timer.
     """
     checks.function("objective", objective)
-    meters = meters_for(session.ledger.budget, options.meter)
-    clock = Clock(session, began, meters.units, timer)
+    meters = options.meters(session.ledger.budget)
+    clock = Clock(session, began, meters.units, timer, held=meters.held)
     session.stop_requested = session.interrupted = False
     session.halted, failed = "", None
     fill_standard_descriptors()
@@ -69,9 +69,9 @@ def run(
         with Heartbeat(session, clock) as heartbeat:
             try:
                 with (
-                    options.executor(session, objective, interrupts, clock) as executor,
+                    options.executor(session, objective, interrupts, clock, meters) as executor,
                     PausedLearners(session, executor, clock, options.paused_limit, options.paused_bytes()) as paused,
-                    thinking_beside(session, executor, options.workers) as thinker,
+                    thinking_beside(session, executor, options.most) as thinker,
                 ):
                     _Loop(
                         session, executor, paused, clock, heartbeat, meters, progress, interrupts, options, callbacks,
@@ -135,9 +135,7 @@ class _Loop:
         self._give_out()
         if not self.active:
             return False
-        self.clock.wait()
-        happened = self.executor.wait(self.enforcement.patience())
-        self.clock.work()
+        happened = self._wait()
         self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
@@ -148,11 +146,22 @@ class _Loop:
             self._condemn(number, self._age(number))
         return True
 
+    def _wait(self) -> list[TrialAnswer]:
+        """What happens next; meanwhile time is the evaluations', and the thinker thinks."""
+        self.clock.wait()
+        if self.thinker is not None:
+            self.thinker.go_on()
+        happened = self.executor.wait(self.enforcement.patience())
+        if self.thinker is not None:
+            self.thinker.pause()
+        self.clock.work()
+        return happened
+
     # -- giving out --------------------------------------------------------------------------------------------------
 
     def _give_out(self) -> None:
         """Start evaluations while there is room."""
-        while len(self.active) < self.options.workers and not (self.session.stop_requested or self.interrupts.any):
+        while len(self.active) < self.options.most and not (self.session.stop_requested or self.interrupts.any):
             if self.refused is self.session.history or not self._has_room() or self._is_too_late():
                 return
             known = self.session.results.count()
@@ -173,8 +182,10 @@ class _Loop:
 
     def _has_room(self) -> bool:
         """Only while nothing is running can we afford to wait for a worker."""
-        if (ready := self.executor.has_room(0.0)) or self.active:
-            return ready
+        if self.executor.has_room(0.0) or self.paused.can_give_place:
+            return True
+        if self.active:
+            return False
         with self.clock.starting():
             return self.executor.has_room(self.enforcement.seconds_left)
 
@@ -200,6 +211,7 @@ class _Loop:
         if alive is not None:
             self._step(number)
         else:
+            self.paused.give_place()
             self.executor.reserve(number)
             self._measure(number)
             self.executor.begin(self._assignment(proposal, folder), proposal.config)

@@ -20,7 +20,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from farthing.runner.surroundings import Surroundings
 from farthing.trial import Outcome
 
 HEADER = struct.Struct(">8sQ")  # of a message: MARK, and the number of bytes that follow
@@ -41,7 +40,8 @@ class AnswerKind(StrEnum):
     INTERRUPTED = "interrupted"  # the objective raised KeyboardInterrupt
     TERMINATED = "terminated"  # SIGTERM ended the objective
     DIED = "died"  # the process is gone
-    LOST = "lost"  # the machine is gone, or the process by no doing of the objective: the trial runs again
+    LARGE = "large"  # it held more memory than a trial may, and was killed; only workers on other machines say so
+    LOST = "lost"  # the machine is gone, or was taken away: it is nobody's failure, and the trial runs again
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ class Payload:
 
     objective: Callable[..., Any]
     options: Mapping[str, Sequence[Any]]
-    surroundings: Surroundings  # of the run
 
 
 CachedFunction = type(cache(lambda: None))  # what `functools.cache` makes of a function

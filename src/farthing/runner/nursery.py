@@ -21,18 +21,17 @@ import warnings
 from farthing.numerics.threads import OpenBlas
 from farthing.runner.evaluate import flush_output
 from farthing.runner.learning import Lessons
-from farthing.runner.messages import Payload
 from farthing.runner.processes import DEATH_SIGNAL, PROC, process_control
 from farthing.runner.seeds import fresh_seeds
 from farthing.runner.supervisor import AWAKE, FAILED, FORKED, RECORD, STAYS
-from farthing.runner.worker import Birth, joined, load, refusal, serve
+from farthing.runner.worker import Birth, Loaded, joined, load, refusal, serve
 
 FORK_SAFE_THREADS = {"jemalloc_bg_thd"}  # pyarrow's allocator ends it before a fork, and starts it again
 GRAPHICS_PROCESSORS = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 
 
 def main(payload: int, run: int, control: int) -> None:
-    """Fork workers, given the file descriptor of the pickled Payload, the process of the run, and the file descriptor
+    """Fork workers, given the file descriptor of what they load, the process of the run, and the file descriptor
     of the socket to the supervisor."""
     process_control(DEATH_SIGNAL, signal.SIGKILL)  # it ends with the supervisor, also while it imports
     os.set_inheritable(payload, False)
@@ -49,7 +48,7 @@ class Nursery:
 
     def __init__(self, supervisor: socket.socket) -> None:
         self._supervisor = supervisor
-        self._payload: Payload | None = None
+        self._loaded: Loaded | None = None
         self._refused: BaseException | None = None  # why the objective cannot be loaded
         self._blas = OpenBlas()
         self._lessons = Lessons()
@@ -59,15 +58,15 @@ class Nursery:
 
     def load(self, payload: int) -> None:
         try:
-            self._payload = load(payload)
+            self._loaded = load(payload)
         except BaseException as error:
             self._refused = error
         self._settle()
 
     def _settle(self) -> None:
         """What is here now stays here: a collection of garbage in a fork need not look at it, and copy its pages."""
-        if self._payload is not None:
-            self._blas = OpenBlas.loaded(self._payload.surroundings.environment)
+        if self._loaded is not None:
+            self._blas = OpenBlas.loaded(self._loaded.surroundings.environment)
         gc.collect()
         gc.freeze()
 
@@ -124,11 +123,11 @@ class Nursery:
         return True
 
     def _work(self, file: int, run: int, obstacle: str) -> None:
-        payload = self._payload
-        assert payload is not None
-        self._payload = None
+        loaded = self._loaded
+        assert loaded is not None
+        self._loaded = None
         birth = Birth(obstacle, self._lessons.teach if not obstacle else lambda: None, self._blas.use_all_threads)
-        serve(joined(file), run, lambda: payload, birth)
+        serve(joined(file), run, lambda: loaded, birth)
 
 
 def obstacle_to_forks() -> str:

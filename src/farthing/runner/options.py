@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from farthing import checks
+from farthing.budget import Budget
 from farthing.errors import InvalidArgument
 from farthing.plain import warn
 from farthing.runner.available_memory import available_bytes
@@ -19,7 +20,7 @@ from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.kept_checkpoints import KeepCheckpoints, checked_keep
 from farthing.runner.limits import TrialLimits, read_bytes
-from farthing.runner.meters import MeterLike
+from farthing.runner.meters import MeterLike, Meters, meters_for
 from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
 from farthing.runner.worker_process import CannotIsolate, NoProcesses, WorkerSetup
@@ -32,11 +33,32 @@ PAUSED_LIMIT = 32  # more paused learners hardly ever get their turn again
 PAUSED_SHARE = 0.25  # of the memory that is available when the run begins: the rest is for what runs, and for others
 
 
+@runtime_checkable
+class Cluster(Protocol):
+    """Machines that evaluations run on, as `workers=` may name them: it makes the executor of a run."""
+
+    @property
+    def n(self) -> int:
+        """The most evaluations side by side."""
+        ...
+
+    def meters(self, budget: Budget, meter: MeterLike) -> Meters:
+        """What measures them."""
+        ...
+
+    def executor(
+        self, options: RunOptions, session: Session, objective: Objective, interrupts: Interrupts, patience: float,
+        meters: Meters,
+    ) -> Executor:  # fmt: skip
+        """What runs them, within `patience` seconds. Raises CannotIsolate if the objective cannot be sent."""
+        ...
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """The options of `Study.run`, checked."""
 
-    workers: int = 1
+    workers: int | Cluster = 1
     isolate: bool | str | None = None
     trial_seconds: float | str | None = None
     trial_memory: float | str | None = None
@@ -50,7 +72,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         checks.settle(
             self,
-            workers=checks.whole_number("workers", self.workers, least=1),
+            workers=self.cluster or checks.whole_number("workers", self.workers, least=1),
             isolate=_isolation(self.isolate),
             paused_limit=checks.whole_number("paused_limit", self.paused_limit),
             keep_checkpoints=checked_keep(self.keep_checkpoints),
@@ -59,6 +81,8 @@ class RunOptions:
         )
         if not math.isinf(self.limits.bytes) or (self.paused_memory is not None and self.paused_bytes()):
             require_process_usage()
+        if self.isolate is False and self.cluster is not None:
+            raise InvalidArgument("isolate=False: on a cluster evaluations run in processes of their own")
         if self.isolate is False and self._needs_processes:
             raise InvalidArgument("isolate=False: several workers, trial_seconds and trial_memory need processes")
 
@@ -74,21 +98,48 @@ class RunOptions:
         return read_bytes("paused_memory", self.paused_memory)
 
     @property
-    def _needs_processes(self) -> bool:
-        return self.workers > 1 or bool(self.limits)
+    def cluster(self) -> Cluster | None:
+        """The machines to run on, if it is not only this one."""
+        return self.workers if isinstance(self.workers, Cluster) else None
 
-    def executor(self, session: Session, objective: Objective, interrupts: Interrupts, clock: Clock) -> Executor:
-        """Worker processes where they are needed or wanted, else this process. An objective that cannot run in a
-        process of its own is refused, if that is known before the budget is over."""
+    @property
+    def most(self) -> int:
+        """How many evaluations may run side by side."""
+        return self.workers.n if isinstance(self.workers, Cluster) else self.workers
+
+    @property
+    def reuse(self) -> bool:
+        """Whether a process serves several evaluations: memory that one leaves behind is not the next one's."""
+        return math.isinf(self.limits.bytes)
+
+    @property
+    def _needs_processes(self) -> bool:
+        return self.most > 1 or bool(self.limits)
+
+    def meters(self, budget: Budget) -> Meters:
+        """What measures the evaluations."""
+        return meters_for(budget, self.meter) if self.cluster is None else self.cluster.meters(budget, self.meter)
+
+    def executor(
+        self, session: Session, objective: Objective, interrupts: Interrupts, clock: Clock, meters: Meters
+    ) -> Executor:  # fmt: skip
+        """The cluster that is given. Else worker processes where they are needed or wanted, else this process. An
+        objective that cannot run in a process of its own is refused, if that is known before the budget is over."""
+        if self.cluster is not None:
+            try:
+                with clock.starting():
+                    patience = clock.seconds_left()
+                    return self.cluster.executor(self, session, objective, interrupts, patience, meters)
+            except CannotIsolate as error:
+                raise InvalidArgument(f"the objective cannot run on the cluster: {error}") from error
         here = InProcess(objective, interrupts)
         is_needed = bool(self.isolate) or self._needs_processes
         if self.isolate is False or not (is_needed or is_timed(session.ledger.budget)):
             return here
         try:
             with clock.starting():
-                setup = WorkerSetup.of(objective, session.space, self.workers, forks=self.isolate != SPAWN)
-                reuse = math.isinf(self.limits.bytes)  # memory that an evaluation leaves behind is not the next one's
-                pool = ProcessPool(setup, session.space, self.workers, interrupts, reuse)
+                setup = WorkerSetup.of(objective, session.space, self.most, forks=self.isolate != SPAWN)
+                pool = ProcessPool(setup, session.space.store_config, self.most, interrupts, self.reuse)
                 return pool.started(clock.seconds_left())
         except CannotIsolate as error:
             if is_needed:

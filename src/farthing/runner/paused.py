@@ -68,6 +68,16 @@ class PausedLearners:
         if self._executor.can_kill:
             self._keep_to_memory()
 
+    @property
+    def can_give_place(self) -> bool:
+        """Whether one more evaluation can begin, but only in the place of a learner that is kept alive."""
+        return bool(self._paused) and self._executor.is_full
+
+    def give_place(self) -> None:
+        """Close the worst learner, if that is how one more evaluation can begin."""
+        if self.can_give_place:
+            self._close([max(self._paused, key=self._badness)])
+
     def _loses_little(self, number: int) -> bool:
         """Whether it has a checkpoint of where it is, or would train again for less time than a process takes to be
         ready. Not where that costs something else than time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
@@ -17,7 +17,6 @@ from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind, Begin, Close, Step
 from farthing.runner.supervisor_process import SupervisorProcess
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
-from farthing.space import Space
 from farthing.trial import Config
 
 logger = logging.getLogger("farthing")
@@ -35,9 +34,14 @@ class ProcessPool:
     """
 
     can_kill = True
+    is_full = False
 
-    def __init__(self, setup: WorkerSetup, space: Space, workers: int, interrupts: Interrupts, reuse: bool) -> None:
-        self._setup, self._space, self._workers = setup, space, workers
+    def __init__(
+        self, setup: WorkerSetup, store: Callable[[Config], Mapping[str, float | int]], workers: int,
+        interrupts: Interrupts, reuse: bool,
+    ) -> None:  # fmt: skip
+        """`store` makes of a configuration what is sent: options by their index."""
+        self._setup, self._store, self._workers = setup, store, workers
         self._interrupts, self._reuse = interrupts, reuse
         self._spares = 1 if setup.forks or not reuse else 0
         self._idle: list[WorkerProcess] = []
@@ -158,7 +162,7 @@ class ProcessPool:
     def begin(self, assignment: Assignment, config: Config) -> None:
         process = self._assigned[assignment.trial]
         process.left = assignment.left
-        stored = self._space.store_config(config)
+        stored = self._store(config)
         left, speed = assignment.left(), assignment.speed
         process.send(Begin(assignment.trial, stored, assignment.step, assignment.folder, left, speed))
         if not self._forks or self._has_imported:  # a new process needs the time that the evaluation takes

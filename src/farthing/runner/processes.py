@@ -113,6 +113,8 @@ def kill_tree(leader: int, descendants: Callable[[int], list[int]] = living_desc
         send_signal(pid, signal.SIGKILL)
     with suppress(OSError):
         os.killpg(leader, signal.SIGKILL)
+    if leader != os.getpid():
+        send_signal(leader, signal.SIGKILL)  # it was forked a moment ago, and leads no group yet
 
 
 def send_signal(pid: int, number: int) -> None:

@@ -30,7 +30,6 @@ from farthing.runner.processes import (
     each_stat_line,
     exit_code,
     kill_tree,
-    send_signal,
     suppress,
     take_note,
 )  # fmt: skip
@@ -280,7 +279,6 @@ class Supervisor:
                 take_note(pid)
             else:
                 kill_tree(pid)
-                send_signal(pid, signal.SIGKILL)  # it may lead no group
 
     def _end_all(self) -> None:
         for pid in [*self._running, *([] if self._nursery is None else [self._nursery.pid])]:

@@ -4,9 +4,10 @@ Whenever an evaluation begins, the thread is told what is known, and prepares an
 When a worker is free, the run finishes what was prepared last, which takes about a millisecond. If evaluations are
 shorter than thinking, several asks are finished from one preparation, each with all that is known by then.
 
-The thread never holds up a run: it is given up where a run ends, and the program does not wait for it. What it raises
-is raised by the run when it asks. Only where a budget of time is spent is it worthwhile, and only where a processor is
-left for it: where workers fill them, thinking would slow down what is measured.
+The thread never holds up a run: it pauses while the run has something to do, it is given up where a run ends, and the
+program does not wait for it. What it raises is raised by the run when it asks. Only where a budget of time is spent is
+it worthwhile, and only where a processor is left for it: where workers fill them, thinking would slow down what is
+measured.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextvars import copy_context
 from threading import Condition, Event
 
 from farthing.history import History
-from farthing.numerics.deadline import OutOfTime, unless
+from farthing.numerics.deadline import OutOfTime, in_background
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies.preparation import Preparation, Snapshot, prepared
 from farthing.policies.protocol import Prepares
@@ -30,7 +31,7 @@ from farthing.runner.executors import Executor
 from farthing.runner.processors import processor_count
 from farthing.session import Session
 
-SWITCH_INTERVAL = 1e-4  # seconds after which the run gets the interpreter's lock; Python's own is 5 milliseconds
+SWITCH_INTERVAL = 1e-5  # seconds after which the run gets the interpreter's lock; Python's own is 5 milliseconds
 AHEAD = 2.0  # evaluations that a preparation may last, with a reserve: mostly it is ready when the next one ends
 UNKNOWN = 0.5  # seconds that the first one may, while nobody knows how long evaluations are
 WAIT = 0.1  # seconds that the run waits for a preparation under way, where it has no other: about what an ask takes
@@ -43,7 +44,8 @@ class Thinker:
 
     def __init__(self, session: Session) -> None:
         self._session, self._thinking = session, Thinking()
-        self._changed, self._ended = Condition(), Event()
+        self._changed, self._ended, self._clear = Condition(), Event(), Event()
+        self._clear.set()
         self._next: Snapshot | None = None
         self._is_thinking = False
         self._prepared: Preparation | None = None
@@ -57,10 +59,20 @@ class Thinker:
 
     def end(self) -> None:
         self._ended.set()
+        self._clear.set()
         with self._changed:
             self._changed.notify_all()
 
     # -- the run's side ----------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Something has happened: until `go_on` the run has the interpreter's lock to itself, as far as that goes. What
+        computes in native code ends first."""
+        self._clear.clear()
+
+    def go_on(self) -> None:
+        """Nothing is left to do but wait for evaluations."""
+        self._clear.set()
 
     def hear(self, seconds: float) -> None:
         """How long an evaluation took."""
@@ -82,6 +94,7 @@ class Thinker:
             if self._is_to_be_thought_again(last, self._session.history):
                 return
             yield last
+        self.go_on()
         with self._changed:
             self._changed.wait_for(lambda: not self._is_thinking and self._next is None, min(patience, WAIT))
         self._raise()
@@ -118,7 +131,7 @@ class Thinker:
     def _prepare(self, snapshot: Snapshot) -> None:
         began = time.perf_counter()
         seconds = UNKNOWN if self._typical is None else AHEAD * self._typical
-        with unless(self._ended):
+        with in_background(self._ended, self._clear):
             found = prepared(self._session.policy, self._session.space, snapshot, self._thinking, seconds)
         self._took = time.perf_counter() - began
         if found is not None:

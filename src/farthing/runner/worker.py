@@ -41,6 +41,7 @@ from farthing.runner.messages import SPAWNED_MAIN, Answer, AnswerKind, Begin, Ch
 from farthing.runner.orphans import Orphans
 from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable, signal_name
 from farthing.runner.reports import OVER, Reports
+from farthing.runner.surroundings import Surroundings
 from farthing.trial import Config, Decision, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us
@@ -61,8 +62,8 @@ class Birth:
 class Worker:
     """Has the objective, and at most one evaluation of it. What the objective reports goes over the channel at once."""
 
-    def __init__(self, payload: Payload, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
-        self._payload = payload
+    def __init__(self, loaded: Loaded, channel: Channel, messages: SimpleQueue[Any], birth: Birth) -> None:
+        self._payload, self._surroundings = loaded.payload, loaded.surroundings
         self._channel, self._messages = channel, messages
         self._teach = birth.teach
         self._steps: Iterator[Any] | None = None
@@ -73,8 +74,8 @@ class Worker:
         self._orphans = Orphans()
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup
         self._heard = [signal.SIGTERM] if ignored else TERMINATIONS
-        payload.surroundings.enter()
-        _define_in_main(payload.objective)
+        self._surroundings.enter()
+        _define_in_main(self._payload.objective)
 
     @reset_in_forks
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -118,7 +119,7 @@ class Worker:
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
             case Begin():
-                self._payload.surroundings.restore()
+                self._surroundings.restore()
                 return self._begin(message)
             case Step(left):
                 self._left = left
@@ -205,13 +206,22 @@ def _define_in_main(objective: Any) -> None:
             setattr(sys.modules["__main__"], name, value)
 
 
-def load(file: int) -> Payload:
-    """What is in the file of the pickled Payload, which is closed."""
+@dataclass(frozen=True)
+class Loaded:
+    """What a worker has loaded."""
+
+    payload: Payload
+    surroundings: Surroundings  # of the run
+
+
+def load(file: int) -> Loaded:
+    """What is in the file of the setup, which is closed."""
     with mmap(file, 0, access=ACCESS_READ) as content:
-        payload: Payload = pickle.loads(content)
+        surroundings: Surroundings = pickle.load(content)
+        payload: Payload = pickle.load(content)
     os.close(file)
-    payload.surroundings.prepare()
-    return payload
+    surroundings.prepare()
+    return Loaded(payload, surroundings)
 
 
 def refusal(error: BaseException) -> Answer:
@@ -239,7 +249,7 @@ def _say_nothing_of_signals() -> None:
     sys.unraisablehook = hook
 
 
-def serve(channel: Channel, run: int, loading: Callable[[], Payload], birth: Birth) -> None:
+def serve(channel: Channel, run: int, loading: Callable[[], Loaded], birth: Birth) -> None:
     """Load the objective, and answer messages until the run is gone."""
     adopt_orphans()
     _say_nothing_of_signals()
@@ -281,7 +291,7 @@ def _read_messages(channel: Channel, messages: SimpleQueue[Any], run: int) -> No
 
 
 def main(payload: int, run: int, end: int) -> None:
-    """Run a worker in a new process of its own, given the file descriptor of the pickled Payload, the process of the
+    """Run a worker in a new process of its own, given the file descriptor of what it loads, the process of the
     run, and the file descriptor of its end of the channel."""
     channel = joined(end)
     os.set_inheritable(payload, False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -64,7 +65,7 @@ class NoProcesses(CannotIsolate):
 class WorkerSetup:
     """What every process of a run is started with, whatever the program changes in its environment meanwhile."""
 
-    payload: IO[bytes]  # a file with the pickled Payload
+    payload: IO[bytes]  # a file with the pickled Surroundings, then the pickled Payload
     path: str  # sys.path as JSON
     environment: dict[str, str]
     forks: bool  # whether workers may be forked from a nursery
@@ -72,15 +73,34 @@ class WorkerSetup:
     @classmethod
     def of(cls, objective: Callable[[Config], Any], space: Space, workers: int, forks: bool = True) -> WorkerSetup:
         """For `workers` processes that share the machine's processors."""
+        environment = with_thread_limits(os.environ, max(processor_count() // workers, 1))
+        surroundings = Surroundings.here(environment)
+        return cls._with(lambda file: pickle_objective(objective, space, file), surroundings, import_path(), forks)
+
+    @classmethod
+    def of_pickled(
+        cls, objective: bytes, surroundings: Surroundings, path: Sequence[str], forks: bool = True
+    ) -> WorkerSetup:  # fmt: skip
+        """For an objective that was pickled on another machine, with other surroundings than here."""
+        return cls._with(lambda file: file.write(objective), surroundings, path, forks)
+
+    @classmethod
+    def _with(
+        cls, write: Callable[[IO[bytes]], object], surroundings: Surroundings, path: Sequence[str], forks: bool
+    ) -> WorkerSetup:  # fmt: skip
         if os.name != "posix":
             raise NoProcesses("worker processes need a POSIX system")
         if not sys.executable:
             raise CannotIsolate("Python does not know the path of its own program (sys.executable)")
-        options = {name: param.items for name, param in space.params.items() if isinstance(param, Choice | Ordered)}
-        environment = with_thread_limits(os.environ, max(processor_count() // workers, 1))
-        file = _pickled(Payload(objective, options, Surroundings.here(environment)))
-        path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-        return cls(file, path, environment, forks and CAN_FORK)
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # the pool closes it
+        try:
+            pickle.dump(surroundings, file)
+            write(file)
+            file.flush()
+        except BaseException:
+            file.close()
+            raise
+        return cls(file, json.dumps(path), dict(surroundings.environment), forks and CAN_FORK)
 
     def supervisor(self) -> SupervisorProcess:
         """A process that starts workers. To the command it adds what to start, a worker or a nursery, and the number of
@@ -91,17 +111,19 @@ class WorkerSetup:
         return SupervisorProcess(command, self.environment, [self.payload.fileno()], self.forks)
 
 
-def _pickled(payload: Payload) -> IO[bytes]:
+def import_path() -> list[str]:
+    """Where this process looks for modules."""
+    return [entry for entry in sys.path if isinstance(entry, str)]
 
-    file = tempfile.TemporaryFile()  # noqa: SIM115  # the pool closes it
+
+def pickle_objective(objective: Callable[[Config], Any], space: Space, file: IO[bytes]) -> None:
+    """Write what a worker needs of the objective and of its space."""
+    options = {name: param.items for name, param in space.params.items() if isinstance(param, Choice | Ordered)}
     try:
         with _spawned_main_by_value():
-            _pickler(file).dump(payload)
+            _pickler(file).dump(Payload(objective, options))
     except Exception as error:  # objects in the objective's closure may raise anything
-        file.close()
         raise CannotIsolate(f"it cannot be pickled ({type(error).__name__}: {text_of(error)})") from error
-    file.flush()
-    return file
 
 
 def _pickler(file: IO[bytes]) -> Any:

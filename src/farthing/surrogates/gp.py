@@ -31,7 +31,8 @@ from functools import cached_property
 import numpy as np
 
 from farthing.numerics.arrays import Array, Ints
-from farthing.numerics.late_scipy import dpotrf, dpotri, dpotrs, dsymm
+from farthing.numerics.lapack import dpotrf, dpotri
+from farthing.numerics.late_scipy import dpotrs, dsymm
 from farthing.numerics.linalg import (
     DistancesTo,
     backward,
@@ -63,14 +64,16 @@ TINY_VARIANCE = 1e-12  # of the signal: a smaller variance is rounding
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """theta, and the number of observations at the last cold fit."""
+    """theta, and the number of observations at the last cold fit and at the last fit."""
 
     log_scales: tuple[float, ...]
     log_noise: float
     cold_at: int = 0
+    at: int = 0
 
     def as_json(self) -> dict[str, object]:
-        return {"log_scales": list(self.log_scales), "log_noise": self.log_noise, "cold_at": self.cold_at}
+        scales = list(self.log_scales)
+        return {"log_scales": scales, "log_noise": self.log_noise, "cold_at": self.cold_at, "at": self.at}
 
     @classmethod
     def from_json(cls, stored: dict[str, object]) -> Hyperparameters:
@@ -78,6 +81,7 @@ class Hyperparameters:
             tuple(float(v) for v in stored["log_scales"]),  # type: ignore[attr-defined]
             float(stored["log_noise"]),  # type: ignore[arg-type]
             int(stored["cold_at"]),  # type: ignore[call-overload]
+            int(stored.get("at", 0)),  # type: ignore[call-overload]
         )
 
     @property
@@ -180,13 +184,19 @@ class GP:
         K, decay, A = self.cross(X)
         return self.prior_mean(X) + K @ self.alpha, self.prior_slope(X) + self.pull(A, decay * self.alpha)
 
+    def explained(self, X: Array) -> Array:
+        """V (n, m) at X (m, f): the data explain variance * V'V of the covariance there."""
+        return forward(self.L, self.between(X).T)
+
     def covariance(self, X: Array) -> tuple[Array, Array]:
         """Posterior mean (m,) and full covariance (m, m) at X (m, f)."""
-        A = X / self.scales
-        K = matern52(self._distances(A))
-        V = forward(self.L, K.T)
-        prior = matern52(squared_distances(A, A))
-        return self.prior_mean(X) + K @ self.alpha, self.variance * (prior - V.T @ V)
+        V = self.explained(X)
+        return self.mean_at(X), self.covariance_between(X, V, X, V)
+
+    def covariance_between(self, X: Array, V: Array, Z: Array, W: Array) -> Array:
+        """Posterior covariance (m, k) of X (m, f) and Z (k, f), of which the data explain V (n, m) and W (n, k)."""
+        prior = matern52(squared_distances(X / self.scales, Z / self.scales))
+        return np.asarray(self.variance * (prior - V.T @ W))
 
     def condition(self, X: Array, y: Array) -> GP:
         """The same process with more observations: hyperparameters, mean and variance stay."""
@@ -232,7 +242,8 @@ def fit(
         return loss if len(some) == n else Loss(X[some], z[some], columns, g, m)
 
     best, cold_at = search(loss, subset, starts(g, START_LOG_NOISE), n, warm, WARM_ITERATIONS)
-    return from_hyperparameters(X, y, Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at), columns)
+    found = Hyperparameters(tuple(best[:-1].tolist()), float(best[-1]), cold_at, at=n)
+    return from_hyperparameters(X, y, found, columns)
 
 
 def from_hyperparameters(X: Array, y: Array, hyperparameters: Hyperparameters, groups: Ints | None = None) -> GP:
@@ -292,13 +303,13 @@ class Loss:
         eta = float(np.exp(theta[-1]))
         scaled = self.X / np.exp(theta[:-1])[self.groups]
         self._fill_kernel(scaled, eta)
-        L, info = dpotrf(self.K, lower=1, clean=0, overwrite_a=1)
+        L, info = dpotrf(self.K, clean=False, overwrite=True)
         if info != 0:
             return np.inf, np.zeros_like(theta)
         solved = dpotrs(L, np.column_stack([np.ones(self.n), self.y]), lower=1)[0]
         log_determinant = 2.0 * float(np.log(L.diagonal()).sum())
         _, variance, alpha = profile(self.y, solved)
-        inverse = dpotri(L, lower=1, overwrite_c=1)[0]
+        inverse = dpotri(L, overwrite=True)
 
         strength = self.n + VARIANCE_STRENGTH
         value = 0.5 * (strength * np.log(variance * strength) + log_determinant)

@@ -40,6 +40,11 @@ class JointPosterior:
         means, covariance = self._conditioned(at, outcomes[:, None])
         return JointPosterior(means[:, 0], covariance, self.noise)
 
+    def extended(self, mean: Array, across: Array, covariance: Array) -> JointPosterior:
+        """With k more points: their mean (k,), their covariance (m, k) with those before, and among them (k, k)."""
+        whole = np.block([[self.covariance, across], [across.T, covariance]])
+        return JointPosterior(np.concatenate([self.mean, mean]), whole, self.noise)
+
     def surprise(self, at: Ints, outcomes: Array) -> float:
         """How far the outcome that was least expected is from its prediction, in standard deviations."""
         spread = np.sqrt(np.maximum(self.covariance[at, at], 0.0) + self.noise)

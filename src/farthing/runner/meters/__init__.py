@@ -18,4 +18,5 @@ from farthing.runner.meters.choosing import MeterLike as MeterLike
 from farthing.runner.meters.choosing import Meters as Meters
 from farthing.runner.meters.choosing import meters_for as meters_for
 from farthing.runner.meters.protocol import Gauge as Gauge
+from farthing.runner.meters.protocol import Held as Held
 from farthing.runner.meters.protocol import Meter as Meter

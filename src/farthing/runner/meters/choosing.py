@@ -13,7 +13,7 @@ from farthing.errors import InvalidArgument, MeterUnavailable
 from farthing.runner.meters.cpu import Cpu
 from farthing.runner.meters.energy import energy_meter
 from farthing.runner.meters.nvidia import Nvidia
-from farthing.runner.meters.protocol import Gauge, Meter
+from farthing.runner.meters.protocol import Gauge, Held, Meter
 from farthing.runner.meters.rapl import Rapl
 from farthing.runner.meters.timed import Timed
 
@@ -28,6 +28,11 @@ class Meters:
 
     meter: Meter | None = None
     missing: str = ""  # why no meter measures a limited unit that machines can measure; the objective must report it
+
+    @property
+    def held(self) -> Held | None:
+        """The machines that cost dollars, if that is how the run is paid."""
+        return None
 
     @property
     def units(self) -> tuple[str, ...]:

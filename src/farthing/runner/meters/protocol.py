@@ -28,3 +28,21 @@ class Meter(Protocol):
     def begin(self, pid: int) -> Gauge:
         """A gauge for what the process, with its descendants, spends from now on."""
         ...
+
+
+class Held(Protocol):
+    """Machines that cost dollars for as long as a run holds them, whether an evaluation runs on them or not. The run
+    and its heartbeat read it, from two threads."""
+
+    @property
+    def usd_per_second(self) -> float:
+        """What one evaluation costs, on average over the machines that are held now."""
+        ...
+
+    def idle_usd(self) -> float:
+        """Dollars for time in which no evaluation ran, since they were last taken."""
+        ...
+
+    def take_idle_usd(self) -> float:
+        """The same; from here on they are charged."""
+        ...

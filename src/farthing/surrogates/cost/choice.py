@@ -20,14 +20,15 @@ fewer observations than leaving one out; processes have fixed shares. Weights be
 A model that the user counts (`own`) competes with them, and so does a process on it (`counted`). A user who wants one
 model names it: that one is fitted to all observations, from the first on, and nothing is averaged.
 
-`state` holds all that the next call needs to continue from here; `refits` says when processes are fitted again.
+`state` holds all that the next call needs to continue from here; `refits` says when processes are fitted again, and
+when a contest is due. Between contests of one process the weights stay, and what has none is not fitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from farthing.surrogates.cost.averages import Average, Corrected
 from farthing.surrogates.cost.counted import CountingCostModel, OnCounts, UserCostModel
 from farthing.surrogates.cost.lines import SIZES, LinearCost, fit_sizes
 from farthing.surrogates.cost.log_cost import CostModel, LogFeatures, OnLogFeatures
-from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, ON_COUNTS, Process, Refits
+from farthing.surrogates.cost.refits import LONE_PROCESS_FROM, ON_COUNTS, Process, Refits, contest_is_due
 
 CostModelName: TypeAlias = Literal[
     "auto", "gp", "line1", "line2", "line3", "gp-lv", "gp3", "flops", "flops-huber", "gp-flops"
@@ -130,22 +131,50 @@ def choose(
     Z, b = features(np.asarray(X, dtype=np.float64)), np.asarray(b, dtype=np.float64)
     if prior is not None:
         b = b - prior.mean_at(X)
-    sizes = SIZES if prior is None or model != "auto" else (0, *SIZES)
-    lines = _lines(Z, b, owners, sizes, intercept_strength)
+    sizes: Sequence[int] = SIZES if prior is None or model != "auto" else (0, *SIZES)
+    stays = _between_contests(stored or {}, max(seen, len(b)), own) if model == "auto" else None
+    if stays is not None:
+        sizes = [size for size in sizes if _line_of(size) in stays.weights]
+    lines = _lines(Z, b, owners, sizes, intercept_strength, None if stays is None else stays.order)
     fits = Refits(Z, b, owners, features, lines["linear"], stored or {}, refit, counts, seen)
-    if model == "auto":
+    if stays is not None:
+        weights, processes, state = _rest(stays.weights, fits)
+    elif model == "auto":
         weights, processes, state = _contest(lines, fits, own)
     else:
         weights, processes, state = _alone(CANDIDATE[model], lines, fits)
     return Chosen(
         model=_average({**lines, **processes}, weights, features, prior, own), name=next(iter(weights)),
         weights=weights, scores=state["scores"], significant=lines["linear"].selected, reason=_reason(weights),
-        state={**state, "weights": weights},
+        state={**state, "weights": weights, "order": list(lines["linear"].selected)},
     )  # fmt: skip
 
 
 Weights = dict[str, float]  # of those in the average, heaviest first
 Processes = dict[str, Process]
+
+
+class Stays(NamedTuple):
+    """What was found by the last contest, and holds until the next one."""
+
+    weights: Weights
+    order: Sequence[int]  # of the parameters, most significant first
+
+
+def _between_contests(stored: Mapping[str, Any], n: int, own: UserCostModel | None) -> Stays | None:
+    """What stays as it is at n observations; None where a contest is due, or the last one had other candidates."""
+    weights, scores = stored.get("weights", {}), stored.get("scores", {})
+    if "order" not in stored or not weights or contest_is_due(stored, n) or not weights.keys() <= scores.keys():
+        return None
+    counted = {OWN: own is not None, ON_COUNTS: isinstance(own, CountingCostModel)}
+    is_same = all((name in scores) == is_there for name, is_there in counted.items())
+    return Stays(dict(weights), stored["order"]) if is_same else None
+
+
+def _rest(weights: Weights, fits: Refits) -> tuple[Weights, Processes, dict[str, Any]]:
+    """The candidates that have a weight, the processes among them, and the state."""
+    processes = {name: fits.process(name) for name in weights if name in PROCESS_SHARES}
+    return weights, processes, fits.state(processes, {}, fits.stored["leader"])
 
 
 def _contest(
@@ -200,10 +229,16 @@ def _counted(own: UserCostModel, models: Mapping[str, CostModel], kept: Mapping[
     return replace(process, share=kept[ON_COUNTS] / (kept[ON_COUNTS] + alone))
 
 
-def _lines(Z: Array, b: Array, groups: Ints, wanted: Sequence[int], intercept_strength: float) -> dict[str, LinearCost]:
-    sizes = fit_sizes(Z, b, groups, wanted, intercept_strength)
+def _lines(
+    Z: Array, b: Array, groups: Ints, wanted: Sequence[int], intercept_strength: float, order: Sequence[int] | None
+) -> dict[str, LinearCost]:
+    sizes = fit_sizes(Z, b, groups, wanted, intercept_strength, order)
     everything = next(iter(sizes))  # the one on all parameters comes first
-    return {"linear" if size == everything else f"linear-{size}": model for size, model in sizes.items()}
+    return {"linear" if size == everything else _line_of(size): model for size, model in sizes.items()}
+
+
+def _line_of(size: int) -> str:
+    return f"linear-{size}"
 
 
 def stacked(D: Array, prior: Array) -> Array:

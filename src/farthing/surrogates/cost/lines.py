@@ -132,7 +132,7 @@ class Evidence:
         return chosen
 
 
-ITERATIONS, TOLERANCE = 25, 1e-6  # relative change of the scale
+ITERATIONS, TOLERANCE = 25, 1e-4  # relative change of the scale
 SIZES = (1, 2, 3)  # parameters of the low-variance models; one on all parameters comes with them
 BEYOND = 3.0  # in s: how far, on top of one range, a mean may leave the observed costs
 
@@ -245,25 +245,30 @@ def fit(Z: Array, b: Array, groups: Sequence[int] | Ints | None = None) -> Linea
 
 def fit_sizes(
     Z: Array, b: Array, groups: Sequence[int] | Ints | None = None, sizes: Sequence[int] = SIZES,
-    intercept_strength: float = 0.0,
+    intercept_strength: float = 0.0, order: Sequence[int] | None = None,
 ) -> dict[int, LinearCost]:  # fmt: skip
     """Models by number of parameters: the one on all parameters first, then those on the 1, 2, 3 most significant.
 
-    An intercept of 0 counts as `intercept_strength` observations.
+    An intercept of 0 counts as `intercept_strength` observations. Where the `order` of significance is given, the
+    evidence is not asked, and not stated.
     """
     columns = grouped(groups, Z.shape[1])
     owned = [np.flatnonzero(columns == j) for j in range(int(columns.max(initial=-1)) + 1)]
     d, everyone = len(owned), tuple(range(len(owned)))
     everything = huber(Z, b, everyone, owned, np.ones(len(b)), intercept_strength)
+    smaller = [size for size in sizes if size < d]
+    if order is not None:
+        ranked = tuple(order)
+        known = {size: huber(Z, b, ranked[:size], owned, everything.v, intercept_strength) for size in smaller}
+        return {d: replace(everything, selected=ranked), **known}
     evidence = Evidence.of(Z, b, owned, everything.v)
-    order = evidence.forward_selection(min(d, max(sizes)))
-    others = tuple(j for j in everyone if j not in order)
-    models = {d: replace(everything, selected=order + others, log_evidence=evidence(everyone))}
-    for size in sizes:
-        if size < d:
-            some = order[:size]
-            model = huber(Z, b, some, owned, everything.v, intercept_strength)
-            models[size] = replace(model, log_evidence=evidence(some) - np.log(comb(d, size)))
+    first = evidence.forward_selection(min(d, max(sizes)))
+    others = tuple(j for j in everyone if j not in first)
+    models = {d: replace(everything, selected=first + others, log_evidence=evidence(everyone))}
+    for size in smaller:
+        some = first[:size]
+        model = huber(Z, b, some, owned, everything.v, intercept_strength)
+        models[size] = replace(model, log_evidence=evidence(some) - np.log(comb(d, size)))
     return models
 
 

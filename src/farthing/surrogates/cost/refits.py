@@ -2,9 +2,10 @@
 
 Their cost has to grow slowly with the data. From LONE_PROCESS_FROM observations on, the average holds one process, the
 heaviest at the last contest: every prediction pays for each. Contests among all are held when the data have grown by
-10 %; in between the scores of the others stay as they were. Hyperparameters are searched for again when the data have
-grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have doubled. In between a
-process takes in new observations with the hyperparameters it has. A process that is wanted alone is the heaviest.
+10 %; in between the scores of the others stay as they were, and so do the weights. Hyperparameters are searched for
+again when the data have grown by 10 %, those of the heaviest process by 2 %, and from several starts when they have
+doubled. In between a process takes in new observations with the hyperparameters it has. A process that is wanted alone
+is the heaviest.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ SELECTED = 3  # parameters of gp-selected
 LONE_PROCESS_FROM = 50  # observations: from here on a process is expensive enough to keep only one
 GROWTH, LEADER_GROWTH, COLD_GROWTH = 1.1, 1.02, 2.0  # of the data, as described above
 HURRIED_ROWS = 100  # that hyperparameters are found from where there is no time and none were stored: 20 milliseconds
+
+
+def contest_is_due(stored: Mapping[str, Any], n: int) -> bool:
+    """Whether all processes compete again at n observations, or have not yet done so for the place of a lone one."""
+    held_at = stored.get("contest_at", 0)
+    return bool(held_at < LONE_PROCESS_FROM or n >= GROWTH * held_at)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,3 @@
+from farthing.adapters.optuna import FarthingPruner, FarthingSampler
+
+__all__ = ["FarthingPruner", "FarthingSampler"]
