@@ -200,7 +200,8 @@ def document(data: Mapping[str, Any]) -> str:
     """The page."""
     runs, known = data["runs"], data["known"]
     return PAGE.format(
-        headline=headline(runs, data["pending"]), minutes=SECONDS / 60.0, lost=LOST, failing=FAILING, runs=run_table(runs),
+        headline=headline(runs, data["pending"]), minutes=SECONDS / 60.0, lost=LOST, failing=FAILING,
+        runs=run_table(runs),
         exactness=exactness(runs), memory=memory(runs),
         known=", ".join(f"{count} evaluations (`{policy}`)" for policy, count in known.items()),
         pending=pending_table(data["pending"]), pending_findings=pending_findings(data["pending"]), breaks=breaks(runs),
