@@ -5,6 +5,7 @@
     python -m benchmarks.auto --groups c --problems live/knn --seeds 1                                prints only
     python -m benchmarks.auto --data FOLDER --kept       the page from the runs done so far
     python -m benchmarks.auto --page                     the page again, from its data
+    python -m benchmarks.auto --data FOLDER --methods farthing --update    the page with these runs in place of its own
     QUICK=1 python -m benchmarks.auto                    2 tables and a live model, 1 seed, some methods; prints only
 
 (a) are twelve tables, (b) more of them and LCBench, (c) models that are trained live, for 20 seconds each. FOLDER: see
@@ -66,7 +67,22 @@ def print_findings(data: Mapping[str, Any]) -> None:
 
 
 def publish(results: Mapping[Run, Result]) -> None:
-    data = {"machine": machine(), "cheap": CHEAP, **kept(results)}
+    publish_data({"machine": machine(), "cheap": CHEAP, **kept(results)})
+
+
+def update(results: Mapping[Run, Result]) -> None:
+    """The page with these runs in place of those that it has of the same methods, problems and seeds. Only for runs
+    that are made in the same way: where the code of a peer has changed, its runs are made again."""
+    data, new = kept_data(NAME), kept(results)
+    runs = {
+        problem: {**data["runs"].get(problem, {}), **new["runs"].get(problem, {})}
+        for problem in {**data["runs"], **new["runs"]}
+    }
+    data |= {part: {**data[part], **new[part]} for part in ("problems", "versions")} | {"runs": runs}
+    publish_data(data | {"machine": machine(), "cheap": CHEAP})
+
+
+def publish_data(data: dict[str, Any]) -> None:
     data |= curves(data)
     write(NAME, document(data), data)
     run_module("blackbox", "auto.figure", DOCS / "data" / f"{NAME}.json", DOCS / f"{NAME}.svg")
@@ -85,6 +101,7 @@ def main() -> None:
     options.add_argument("--methods", nargs="+", type=by_name(methods()), default=[])
     options.add_argument("--seeds", type=int)
     options.add_argument("--workers", type=int, default=1, help="runs at a time on tables")
+    options.add_argument("--update", action="store_true", help="the page, with these runs in place of its own")
     options.add_argument("--kept", action="store_true", help="from the runs that are done")
     given = options.parse_args()
     if given.page:
@@ -98,7 +115,9 @@ def main() -> None:
     given.data = given.data and given.data.resolve()
     given.groups, given.methods = given.groups or list(GROUPS), given.methods or list(methods())
     results = results_of(planned(given), given)
-    if is_whole:
+    if given.update:
+        update(results)
+    elif is_whole:
         publish(results)
     else:
         print_findings(kept(results))

@@ -58,7 +58,7 @@ FULL = Setting(
         Run("random", 10, 2_000), Run("random", 100, 2_000), Run("random", 1_000, 4_000), Run("random", 10_000, 1_000),
         Run("carbo", 10, 200), Run("carbo", 100, 200), Run("carbo", 1_000, 150),
         Run("thaw", 10, 4, STEPS), Run("thaw", 100, 6, STEPS), Run("thaw", 1_000, 20, STEPS),
-        Run("bapi", 10, 10, STEPS), Run("bapi", 100, 15, STEPS), Run("bapi", 1_000, 40, STEPS),
+        Run("bapi", 10, 10, STEPS), Run("bapi", 100, 15, STEPS),
     ),
     (0, 64, 1_000), {"ei": 300, "carbo": 300, "thaw": 300, "bapi": 100}, 5,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 import farthing as ft
-from benchmarks.cluster.simulation import Nodes, SimulatedCluster
+from benchmarks.cluster.simulation import Books, Nodes, SimulatedCluster
 from benchmarks.cluster.workload import SPACE, Workload
 from farthing.policies import Policy
 from farthing.runner.executors import Executor
@@ -96,11 +96,15 @@ def faults(study: ft.Study, cluster: SimulatedCluster) -> list[str]:
             _fault("seconds of complete trials", ledger.account("evaluation"), math.fsum(books.of("returned"))),
             _fault("seconds of failed trials", ledger.account("failed"), math.fsum(books.of("failed"))),
         ]
-        found += [
-            _fault(f"seconds of trial {trial.number}", trial.cost or 0.0, books.by_trial[trial.number][-1])
-            for trial in study.trials
-        ]
+    found += [_fault(f"seconds of trial {trial.number}", *_seconds(trial, books)) for trial in study.trials]
     return [fault for fault in found if fault]
+
+
+def _seconds(trial: ft.Trial, books: Books) -> tuple[float, float]:
+    """What a trial has cost, and what it should have: of a learner all its steps, of a black box the last evaluation,
+    since those that were lost before are no part of what it costs."""
+    actions = books.by_trial.get(trial.number, [0.0])
+    return trial.cost or 0.0, math.fsum(actions) if len(trial.curve) else actions[-1]
 
 
 def _counted(study: ft.Study) -> int:

@@ -17,18 +17,21 @@ How many evaluations side by side Farthing can direct, measured on a simulated c
 
 The run is the real one: the same loop, policies, ledger, limits and study file as with worker processes. Only the
 evaluations are simulated. They take time of a clock of their own, so hours pass in seconds, and what is measured is
-what Farthing takes itself. An evaluation takes about {minutes:.0f} minutes, five times as long or as short depending on
-its configuration, and one in twenty far longer (a Pareto tail). {lost:.0%} of evaluations lose their worker and run
-again, {failing:.0%} raise an error. Nodes have two or eight places; each leaves after two hours on average, with all
-that is evaluated there, and another one joins minutes later. Learners train in 20 steps and write a checkpoint every
-five. The budget is in computing time, and hard: at its end whatever still runs is told to end, and a third of it does
-not and is killed.
+what Farthing takes itself. An evaluation takes about {minutes:.0f} minutes, up to three times as long or as short
+depending on its configuration and again as much by chance, and one in twenty far longer (a Pareto tail). {lost:.0%}
+of evaluations lose their worker and run again, {failing:.0%} raise an error. Nodes have two or eight places; each
+leaves after two hours on average, with all that is evaluated there, and another one joins minutes later. Learners
+train in 20 steps and write a checkpoint every five. The budget is in computing time, and hard: at its end whatever
+still runs is told to end, and a third of it does not and is killed.
 
 ## Decisions per second
 
 Processor time of one thread. A trial is proposed, begun, recorded twice and charged; the parts say which share of the
-time the policy took, the study file, and the rest: the loop with its limits and ledger. The last column says how long
-an evaluation has to take so that no worker waits for the run: workers times what a proposal and a result take.
+time the policy took, the study file, and the rest: the loop with its limits and ledger. The first proposals, one for
+each worker, are made before anything is known, and hardly take time. So the last two columns are about the last tenth
+of the proposals: milliseconds of a proposal with all that follows from it, and how long an evaluation (of a learner,
+a stretch of its training) has to take so that no worker waits for the run: workers times those milliseconds. With
+1,000 workers the last proposals of `carbo` know few results; the next section has more.
 
 {runs}
 
@@ -50,16 +53,15 @@ A proposal takes into account all that runs. Processor milliseconds of one sugge
 {breaks}
 
 - The **policy** comes first. One process proposes, and one proposal is made after the other. With 10,000 workers and
-  evaluations of ten minutes a worker becomes free every 0.06 seconds; what the policies take is in the tables above.
-  Workers then wait for proposals, and what helps is longer evaluations, a policy without a model for a part of the
-  workers, or several studies. Under a budget of time Farthing chooses a quicker way of thinking by itself only when
-  time gets short, not when workers wait.
+  evaluations of ten minutes a worker becomes free every 0.06 seconds, and with 1,000 running a suggestion of most
+  policies takes longer than that (second table). Workers then wait for proposals, and what helps is longer
+  evaluations, a policy without a model for a part of the workers, or several studies. Under a budget of time Farthing
+  chooses a quicker way of thinking by itself only when time gets short, not when workers wait.
 - **Suggestions are less well spread.** A Gaussian process expects the 1,000 evaluations that were begun last, `thaw`
   300 and `bapi` 64. With 10,000 running, the others are unknown until they end; exact repetitions are still excluded.
 - The **disk** is next. Every proposal and every result is on disk before the run goes on: two commits for an
-  evaluation. The study file lay in memory here. A disk that takes 0.5 milliseconds for a commit
-  allows 1,000 evaluations per second, one that takes 5 milliseconds 100, and starting 10,000 workers takes 50 seconds
-  there.
+  evaluation. The study file lay in memory here. A disk that takes 0.5 milliseconds for a commit allows 1,000
+  evaluations per second, one that takes 5 milliseconds 100, and starting 10,000 workers takes 50 seconds there.
 - The **heartbeat** writes what each running evaluation has spent, twice a second. {heartbeat}
 - Connections to 10,000 workers, and what they do to the operating system or to Ray, are not simulated.
 
@@ -87,22 +89,36 @@ def shares(run: Found) -> tuple[float, float, float]:
     return policy, file, 1.0 - policy - file
 
 
+def late(run: Found) -> float:
+    """The same of the last tenth: with results and while others run, policies take longer than in the beginning."""
+    return per_trial(run) - run["parts"]["proposals"] / run["asks"] + run["ask"]
+
+
 def busy_from(run: Found) -> float:
-    """Seconds of an evaluation (of a stretch of training) from which on the run keeps up with its workers: when all
-    places are taken, policies take longer than in the beginning."""
-    rest = per_trial(run) - run["parts"]["proposals"] / run["asks"]
-    return run["workers"] * (rest + run["ask"])
+    """Seconds of an evaluation (of a stretch of training) from which on the run keeps up with its workers."""
+    return run["workers"] * late(run)
 
 
 def run_table(runs: Sequence[Found]) -> str:
-    header = ["policy", "workers", "proposals", "proposals per second", "policy", "file", "loop", "keeps up from"]
+    header = [
+        "policy",
+        "workers",
+        "proposals",
+        "proposals per second",
+        "policy",
+        "file",
+        "loop",
+        "late, ms",
+        "keeps up from",
+    ]
     rows = []
     for run in runs:
         kind = " (learners)" if run["steps"] else ""
         seconds = busy_from(run)
         rows.append([
             f"`{run['policy']}`{kind}", f"{run['workers']:,}", f"{run['asks']:,}", f"{1.0 / per_trial(run):,.0f}",
-            *(f"{share:.0%}" for share in shares(run)), f"{seconds:.2g} s" if seconds < 10.0 else f"{seconds:,.0f} s",
+            *(f"{share:.0%}" for share in shares(run)), f"{1e3 * late(run):.1f}",
+            f"{seconds:.2g} s" if seconds < 10.0 else f"{seconds:,.0f} s",
         ])  # fmt: skip
     return table(header, rows)
 
@@ -113,7 +129,8 @@ def exactness(runs: Sequence[Found]) -> str:
     faulty = [fault for run in runs for fault in run["faults"]]
     told = (
         f"In these runs {trials:,} trials were evaluated, {lost:,} times an evaluation lost its worker or its node, "
-        f"{left:,} nodes left the cluster, and {killed:,} evaluations were ended at a limit."
+        f"{left:,} nodes left the cluster, and {killed:,} evaluations were ended at a limit, most of them "
+        "at the end of the budget."
     )
     if faulty:
         return f"{told} **Not exact**: {'; '.join(faulty[:5])}."
@@ -154,32 +171,37 @@ def breaks(runs: Sequence[Found]) -> str:
     largest = max(runs, key=lambda run: run["workers"])
     return (
         f"Measured with {largest['workers']:,} workers under policy `{largest['policy']}`: "
-        f"{1.0 / per_trial(largest):,.0f} proposals per second, of which the loop takes {shares(largest)[2]:.0%} of "
-        "the time. No part of the loop takes time in proportion to all that runs. For the rest it is an estimate:"
+        f"{1.0 / per_trial(largest):,.0f} proposals per second. As the first table shows, what the loop takes for one "
+        "hardly depends on how many run. For the rest it is an estimate, from the numbers above:"
     )
 
 
 def heartbeat(runs: Sequence[Found]) -> str:
     """The other threads of the process: hardly more than the heartbeat's."""
     largest = max(runs, key=lambda run: run["workers"])
-    share = largest["heartbeat"] / (largest["seconds"] - largest["parts"]["simulation"])
     return (
-        f"In the run with {largest['workers']:,} workers its thread took {share:.0%} as much processor time as all the "
-        "rest, and Python lets only one of them compute at a time."
+        f"In the run with {largest['workers']:,} workers its thread used {largest['heartbeat'] / largest['wall']:.0%} "
+        "of a processor, and Python lets only one thread compute at a time."
     )
 
 
-def headline(runs: Sequence[Found]) -> str:
-    many = [run for run in runs if run["workers"] == max(r["workers"] for r in runs if r["policy"] != "random")]
-    said = [f"{1.0 / per_trial(run):,.0f} proposals per second under `{run['policy']}`" for run in many]
-    return f"With {many[0]['workers']:,} workers one process makes {', '.join(said)}."
+def headline(runs: Sequence[Found], pending: Mapping[str, Mapping[str, float]]) -> str:
+    most = list(next(iter(pending.values())))[-1]
+    quick = next((run for run in runs if run["policy"] == "random" and run["workers"] == int(most)), runs[-1])
+    took = [1e3 * one[most] for one in pending.values()]
+    return (
+        f"With {quick['workers']:,} workers the run itself allows {1.0 / late(quick):,.0f} proposals per second. A "
+        f"suggestion by a model takes {min(took):.0f} to {max(took):.0f} milliseconds with {int(most):,} evaluations "
+        "running, so policies that use models set the pace."
+    )
 
 
 def document(data: Mapping[str, Any]) -> str:
     """The page."""
     runs, known = data["runs"], data["known"]
     return PAGE.format(
-        headline=headline(runs), minutes=SECONDS / 60.0, lost=LOST, failing=FAILING, runs=run_table(runs),
+        headline=headline(runs, data["pending"]), minutes=SECONDS / 60.0, lost=LOST, failing=FAILING,
+        runs=run_table(runs),
         exactness=exactness(runs), memory=memory(runs),
         known=", ".join(f"{count} evaluations (`{policy}`)" for policy, count in known.items()),
         pending=pending_table(data["pending"]), pending_findings=pending_findings(data["pending"]), breaks=breaks(runs),

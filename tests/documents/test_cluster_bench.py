@@ -24,7 +24,7 @@ RUN = {
 def test_what_the_simulation_takes_is_nobodys():
     """5 of 6 seconds are Farthing's: 10 proposals a second, half of the time the policy's. An evaluation has to take
     a hundred times 0.2 seconds for a proposal, as they are late in the run, and 0.06 for the rest."""
-    assert "| `ei` | 100 | 50 | 10 | 50% | 10% | 40% | 26 s |" in run_table([RUN])
+    assert "| `ei` | 100 | 50 | 10 | 50% | 10% | 40% | 260.0 | 26 s |" in run_table([RUN])
     assert busy_from(RUN) == pytest.approx(26.0)
 
 
