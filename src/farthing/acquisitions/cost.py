@@ -25,7 +25,7 @@ DEEPEST = 50.0  # log EI further below the best no longer decides a tie
 STARTS = 6  # feasible points, and as many that miss by at most SLACK of log EI: a cheaper point may lie near them
 SLACK = 1.0
 # Of the augmented Lagrangian, and of L-BFGS in each of them; what still ends outside is moved back inside.
-ROUNDS = (4, 8)
+ROUNDS = (4, 7)
 EFFORT = Effort(turns=2)  # more turns hardly find cheaper points, and take as long each
 FIRST_PENALTY, PENALTY_GROWTH = 2.0, 3.0  # log cost and log EI are both of size 1, so no scaling is needed
 MARGIN = 1e-5  # of log EI: aim this far inside the constraint
@@ -87,11 +87,13 @@ class Contextual:
         part, everyone = domain.sliced(U), np.arange(len(U))
         multiplier, penalty = np.zeros(len(U)), FIRST_PENALTY
         aim = min(self.threshold + MARGIN, self.best)
-        for _ in range(self.rounds[0]):
-            U = minimize_rows(self._lagrangian(part, multiplier, penalty, aim), U, rounds=self.rounds[1])[0]
-            g = aim - self.improvement(part.features(U, everyone))
-            multiplier = np.maximum(multiplier + penalty * g, 0.0)
-            penalty *= PENALTY_GROWTH
+        for left in reversed(range(self.rounds[0])):
+            lagrangian = self._lagrangian(part, multiplier, penalty, aim)
+            U = minimize_rows(lagrangian, U, rounds=self.rounds[1])[0]
+            if left:
+                g = aim - self.improvement(part.features(U, everyone))
+                multiplier = np.maximum(multiplier + penalty * g, 0.0)
+                penalty *= PENALTY_GROWTH
         return U
 
     def _lagrangian(self, part: Slice, multiplier: Array, penalty: float, aim: float) -> Function:
@@ -112,6 +114,8 @@ class Contextual:
         part, everyone = domain.sliced(U), np.arange(len(U))
         slope = self.log_cost.mean_with_gradient(part.features(U, everyone))[1]
         same_cost = np.abs(part.pull(slope, everyone)) <= NO_INFLUENCE
+        if not same_cost.any():
+            return U
 
         def descent(V: Array, rows: Rows) -> tuple[Array, Array]:
             value, gradient = self.improvement.with_gradient(part.features(V, rows))
@@ -121,6 +125,8 @@ class Contextual:
 
     def _back_inside(self, domain: Domain, safe: Array, moved: Array) -> Array:
         """The point of largest utility on the way from `moved` back to `safe`, row by row."""
+        if np.array_equal(safe, moved):
+            return safe
         way = safe + STEPS_BACK * (moved - safe)  # (steps, b, p)
         flat = domain.snap(way.reshape(-1, safe.shape[1]))
         utility = self(domain.features(flat)).reshape(len(way), len(safe))

@@ -40,6 +40,8 @@ class _State:
     rows: Rows  # the start each row came from
 
     def keep(self, mask: Mask) -> _State:
+        if mask.all():
+            return self
         return _State(
             self.X[mask], self.f[mask], self.G[mask],
             self.S[:, mask], self.Y[:, mask], self.rows[mask],
@@ -130,8 +132,9 @@ def _direction(state: _State) -> Array:
     """
     X, G = state.X, state.G
     free = ((X > 0.0) | (G < 0.0)) & ((X < 1.0) | (G > 0.0))
-    downhill = np.where(free, -G, 0.0)
-    S, Y = state.S * free, state.Y * free  # (memory, b, p)
+    S, Y, downhill = state.S, state.Y, -G  # (memory, b, p), (b, p)
+    if not free.all():
+        S, Y, downhill = S * free, Y * free, np.where(free, downhill, 0.0)
     product, size = np.einsum("kij,kij->ki", S, Y), np.einsum("kij,kij->ki", Y, Y)
     useful = product > CURVATURE * size
     rho = np.where(useful, 1.0 / np.where(useful, product, 1.0), 0.0)
