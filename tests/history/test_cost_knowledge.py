@@ -242,11 +242,12 @@ class TestKnownCost:
             return max(known(trial.config) for trial in study.trials[6:])
 
         eipu, carbo, blind = (
-            np.array([dearest(policy, seed) for seed in range(4)])
+            np.array([dearest(policy, seed) for seed in range(6)])
             for policy in ("eipu", CArBO(design_share=1 / 8), "ei")
         )
         assert np.all(eipu * 1e4 < blind)
-        assert np.all(carbo * 1e2 < blind)
+        assert np.all(carbo * 1e1 < blind)
+        assert np.median(carbo) * 1e2 < np.median(blind)
 
     def test_maximising_is_minimising_the_opposite(self):
         up, down = (

@@ -28,8 +28,9 @@ def best_found(policy: str, seed: int) -> float:
 
 
 def test_expected_improvement_beats_random_among_two_thousand_options():
-    """0.40 and 0.68 on average over many seeds: it learns the numbers, and stays with options that were good."""
-    seeds = range(4)
+    """0.45 and 0.68 on average over many seeds: it learns the numbers, and stays with options that were good. One study
+    in four or five meets a very good option by luck, so several are asked."""
+    seeds = range(10)
     assert np.mean([best_found("ei", seed) for seed in seeds]) < (
         np.mean([best_found("random", seed) for seed in seeds]) - 0.1
     )
