@@ -19,7 +19,7 @@ from farthing.history import History
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
-from farthing.policies.initial_design import cost_effective_design, design_share, uniform_design
+from farthing.policies.initial_design import design_share, uniform_design
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
 from farthing.policies.model_options import ValueToBeat
 from farthing.policies.protocol import settle_option
@@ -65,10 +65,7 @@ class CArBO(CostWeighted):
         informed = self.is_informed(space, history.cost_knowledge)
         is_warm = informed or len(history.trials) >= self.design_size(space, history)  # the cost model may speak
         if is_warm and self._is_designing(history, ledger, informed):
-            hint = self.hint(space, history.cost_knowledge)
-            proposals = cost_effective_design(
-                space, history, n, rng, self.cost_model_fit, hint, self.most(ledger), self.small(ledger)
-            )
+            proposals = self.cheap_and_far(space, history, ledger, n, rng)
             if proposals:
                 return proposals
         # Where the cost is known at once, only values may be missing.

@@ -130,14 +130,6 @@ class CostWeighted(ModelBased):
     def cost_model_fit(self) -> CostModelFit:
         return named_cost_model(self.cost_model, self.hints)
 
-    def most(self, ledger: Ledger) -> float:
-        """What a point of the design may cost, as far as the end of the budget is planned."""
-        return ledger.available if self.plans_end else math.inf
-
-    def small(self, ledger: Ledger) -> float | None:
-        """What costs so little that a design need not save on it; None in the form of the paper."""
-        return SMALL_SHARE * ledger.budget.limits.get(ledger.unit, 0.0) if self.hints else None
-
     def hint(self, space: Space, knowledge: CostKnowledge) -> HintedCost | None:
         """What is cheap, as far as hints say; None where there are none, or where costs are known at once."""
         return hint_at_cost(space, knowledge) if self.hints else None
@@ -154,13 +146,21 @@ class CostWeighted(ModelBased):
     def designed(
         self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
     ) -> list[Proposal]:
-        knowledge = history.cost_knowledge
-        if self.is_informed(space, knowledge) and len(history.trials) < self.design_size(space, history):
-            hint = self.hint(space, knowledge)
-            return cost_effective_design(
-                space, history, n, rng, self.cost_model_fit, hint, self.most(ledger), self.small(ledger)
-            )
+        informed = self.is_informed(space, history.cost_knowledge)
+        if informed and len(history.trials) < self.design_size(space, history):
+            return self.cheap_and_far(space, history, ledger, n, rng)
         return []
+
+    def cheap_and_far(
+        self, space: Space, history: History, ledger: Ledger, n: int, rng: np.random.Generator
+    ) -> list[Proposal]:
+        """The cost-effective design, as far as the end of the budget is planned with what that can pay for. Costs are
+        compared exactly in the form of the paper, and where they are known at once; guesses are not."""
+        knowledge, hint = history.cost_knowledge, self.hint(space, history.cost_knowledge)
+        most = ledger.available if self.plans_end else math.inf
+        is_exact = not self.hints or knowledge.speaks_at_once
+        small = None if is_exact else SMALL_SHARE * ledger.budget.limits.get(ledger.unit, 0.0)
+        return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, most, small)
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:

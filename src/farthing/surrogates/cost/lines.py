@@ -132,7 +132,7 @@ class Evidence:
         return chosen
 
 
-ITERATIONS, TOLERANCE = 25, 1e-4  # relative change of the scale
+ITERATIONS, TOLERANCE = 25, 1e-6  # relative change of the scale
 SIZES = (1, 2, 3)  # parameters of the low-variance models; one on all parameters comes with them
 BEYOND = 3.0  # in s: how far, on top of one range, a mean may leave the observed costs
 
