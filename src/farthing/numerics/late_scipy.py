@@ -13,7 +13,6 @@ from typing import Any
 
 from farthing.numerics.threads import limit_what_was_loaded
 
-
 _importing = RLock()
 
 
@@ -40,7 +39,7 @@ class LateFunction:
 
 @cache
 def imported(module: str) -> Any:
-    """A module of SciPy; one thread at a time imports, since two that begin at different modules wait for each other."""
+    """A module of SciPy. One thread at a time imports: two that began at different modules could wait for each other."""
     with _importing:
         found = import_module(module)
         limit_what_was_loaded()
