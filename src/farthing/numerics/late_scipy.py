@@ -39,7 +39,7 @@ class LateFunction:
 
 @cache
 def imported(module: str) -> Any:
-    """A module of SciPy. One thread at a time imports: two that began at different modules could wait for each other."""
+    """A module of it. One thread at a time imports: two that begin at different modules could wait for each other."""
     with _importing:
         found = import_module(module)
         limit_what_was_loaded()
