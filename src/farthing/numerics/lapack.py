@@ -14,7 +14,6 @@ import ctypes
 from collections.abc import Callable
 from ctypes import byref, c_char_p, c_int, c_void_p
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,7 @@ def _own(A: Array, overwrite: bool) -> Array:
 def _unlocked(name: str) -> Callable[..., None] | None:
     """A routine of LAPACK; None if this SciPy has it in another form."""
     form = _FORMS[name]
-    capsule = getattr(import_module("scipy.linalg.cython_lapack"), "__pyx_capi__", {}).get(name)
+    capsule = getattr(late_scipy.imported("scipy.linalg.cython_lapack"), "__pyx_capi__", {}).get(name)
     if capsule is None:
         return None
     signature: bytes = _of_capsule("PyCapsule_GetName", c_char_p, [ctypes.py_object])(capsule)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from importlib import import_module
+from threading import RLock
 from typing import Any
 
 from farthing.numerics.threads import limit_what_was_loaded
+
+_importing = RLock()
 
 
 class LateFunction:
@@ -31,13 +34,15 @@ class LateFunction:
 
     @cached_property
     def _function(self) -> Any:
-        return getattr(_imported(self._module), self._name)
+        return getattr(imported(self._module), self._name)
 
 
 @cache
-def _imported(module: str) -> Any:
-    found = import_module(module)
-    limit_what_was_loaded()
+def imported(module: str) -> Any:
+    """A module of it. One thread at a time imports: two that begin at different modules could wait for each other."""
+    with _importing:
+        found = import_module(module)
+        limit_what_was_loaded()
     return found
 
 

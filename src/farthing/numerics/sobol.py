@@ -21,6 +21,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from farthing.numerics.late_scipy import imported
+
 Unsigned = NDArray[np.uint32]
 
 # The polynomial and the first direction numbers of dimensions 2, 3, ...; all those of dimension 1 are ones.
@@ -58,9 +60,7 @@ def scrambled_net(log2_count: int, dimension: int, bits: int, seed: int) -> Unsi
 
 
 def _net_of_scipy(log2_count: int, dimension: int, bits: int, rng: np.random.Generator) -> Unsigned:
-    from scipy.stats.qmc import Sobol  # slow to import
-
-    points = Sobol(dimension, scramble=True, bits=bits, rng=rng).random_base2(log2_count)
+    points = imported("scipy.stats.qmc").Sobol(dimension, scramble=True, bits=bits, rng=rng).random_base2(log2_count)
     return np.asarray(points * 2.0**bits).astype(np.uint32)
 
 

@@ -28,7 +28,7 @@ from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.runner.checkpoints import Checkpoints
 from farthing.runner.clock import Clock, Timer, wall_clock
 from farthing.runner.enforcement import Enforcement
-from farthing.runner.executors import Assignment, Executor, TrialAnswer
+from farthing.runner.executors import Assignment, Executor
 from farthing.runner.failing import FirstFailures
 from farthing.runner.heartbeat import Heartbeat
 from farthing.runner.interrupts import Interrupts, Terminated, is_interactive
@@ -40,7 +40,7 @@ from farthing.runner.options import RunOptions
 from farthing.runner.paused import PausedLearners
 from farthing.runner.progress import SHOWN_ANYWAY, Progress, error_text, progress_for, say_outlook, say_why_ended
 from farthing.runner.standard_descriptors import fill_standard_descriptors
-from farthing.runner.thinker import Thinker, thinking_beside
+from farthing.runner.thinker import Thinker, going_on, thinking_beside
 from farthing.session import Session
 from farthing.trial import Decision, EndedBy, Objective, Outcome, Proposal, Report, Status, Trial
 
@@ -135,7 +135,10 @@ class _Loop:
         self._give_out()
         if not self.active:
             return False
-        happened = self._wait()
+        self.clock.wait()
+        with going_on(self.thinker):
+            happened = self.executor.wait(self.enforcement.patience())
+        self.clock.work()
         self.interrupts.clear_wakeups()
         for number, answer in happened:
             if number in self.active:
@@ -145,17 +148,6 @@ class _Loop:
         for number in self.enforcement.overdue():
             self._condemn(number, self._age(number))
         return True
-
-    def _wait(self) -> list[TrialAnswer]:
-        """What happens next; meanwhile time is the evaluations', and the thinker thinks."""
-        self.clock.wait()
-        if self.thinker is not None:
-            self.thinker.go_on()
-        happened = self.executor.wait(self.enforcement.patience())
-        if self.thinker is not None:
-            self.thinker.pause()
-        self.clock.work()
-        return happened
 
     # -- giving out --------------------------------------------------------------------------------------------------
 

@@ -139,6 +139,19 @@ class Thinker:
 
 
 @contextmanager
+def going_on(thinker: Thinker | None) -> Iterator[None]:
+    """Inside, the run waits for evaluations and a thinker goes on; afterwards it pauses."""
+    if thinker is None:
+        yield
+        return
+    thinker.go_on()
+    try:
+        yield
+    finally:
+        thinker.pause()
+
+
+@contextmanager
 def thinking_beside(session: Session, executor: Executor, workers: int) -> Iterator[Thinker | None]:
     """A thread that prepares asks, where it helps."""
     helps = executor.can_kill and is_timed(session.ledger.budget) and workers < processor_count()
