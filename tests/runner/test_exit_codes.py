@@ -12,7 +12,9 @@ from farthing.runner.processes import exists, exit_code
 def test_a_process_that_is_not_our_child_yet_has_not_ended():
     """A worker is named a moment before its supervisor adopts it. Taken for dead it would live on, with nobody's eye on
     it."""
-    shell = subprocess.run(["sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], capture_output=True, text=True, check=True)
+    shell = subprocess.run(
+        ["sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], capture_output=True, text=True, check=True
+    )
     grandchild = int(shell.stdout)
     try:
         assert exit_code(grandchild) is None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def elasticity(name: str) -> float:
 
 def hinted_cost(space: Space, cheap: Mapping[str, float]) -> HintedCost | None:
     """The cost that names hint at, and `cheap`, unit coordinates by name; None if there is no hint."""
-    return _hinted(space, tuple(cheap.items()))
+    return _hinted(ThisSpace(space), tuple(cheap.items()))
 
 
 def who_hints(space: Space, cheap: Mapping[str, float]) -> str:
@@ -63,8 +64,21 @@ def who_hints(space: Space, cheap: Mapping[str, float]) -> str:
     return "names of parameters and `cheap` hint" if cheap else "names of parameters hint"
 
 
+class ThisSpace(NamedTuple):
+    """A space that equals no other object: comparing two spaces takes a second where options are many."""
+
+    space: Space
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThisSpace) and self.space is other.space
+
+    def __hash__(self) -> int:
+        return id(self.space)
+
+
 @lru_cache(maxsize=16)
-def _hinted(space: Space, cheap: tuple[tuple[str, float], ...]) -> HintedCost | None:
+def _hinted(this: ThisSpace, cheap: tuple[tuple[str, float], ...]) -> HintedCost | None:
+    space = this.space
     given, features = dict(cheap), LogFeatures(space.ratios)
     slopes, ends = np.zeros(len(space.groups)), np.zeros(len(space.groups))
     for j, (name, param) in enumerate(space.params.items()):
