@@ -29,9 +29,14 @@ def test_every_method_has_a_pick_and_none_was_tried(policy, seed):
 
 
 def test_contextual_ei_does_not_draw_at_random_once_a_corner_was_tried():
-    """It searched for cheap points with nearly the EI of the corner, found the corner alone, and drew at random."""
-    study = corner_study("cei", 0, cost=120.0)
-    found = [trial.number for trial in study.trials if trial.value == study.best.value]
-    later = [trial.value for trial in study.trials[found[0] + 1 :]]
-    assert len(later) > 5
-    assert sorted(later)[len(later) // 2] < 0.8, "random points have a median above 1"
+    """It searched for cheap points with nearly the EI of the corner, found the corner alone, and drew at random: points
+    whose median is 1.5, in every study."""
+    medians = []
+    for seed in range(5):
+        study = corner_study("cei", seed, cost=120.0)
+        found = [trial.number for trial in study.trials if trial.value == study.best.value]
+        later = [trial.value for trial in study.trials[found[0] + 1 :]]
+        assert len(later) > 5
+        medians.append(sorted(later)[len(later) // 2])
+    assert sorted(medians)[2] < 1.0
+    assert max(medians) < 1.5

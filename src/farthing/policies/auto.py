@@ -38,9 +38,7 @@ CHANGES = {
     "other, and with cost_features a process on the counts joins the average of cost models",
     3: "for learners that train step by step it stands for thaw instead of bapi",
     4: "names of parameters and cheap= hint at what is cheap until costs are known, and the initial design is shorter",
-    5: "for functions that return one value, an improvement counts as far as one evaluation would show it: what looks "
-    "like noise is no reason to measure the best configuration again and again; and the initial design "
-    "counts costs that are small or nearly equal as equal",
+    5: "the initial design counts costs that are small or nearly equal as equal, unless costs are known at once",
 }
 
 

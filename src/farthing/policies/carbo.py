@@ -8,7 +8,7 @@ the method as published; docs/carbo.md has what differs by default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -21,7 +21,6 @@ from farthing.policies.ei_alpha import cooled
 from farthing.policies.fits import FEWEST_VALUES, FittedModels
 from farthing.policies.initial_design import design_share, uniform_design
 from farthing.policies.model_based import CostWeighted, RankingWithReason, rank_per_cost
-from farthing.policies.model_options import ValueToBeat
 from farthing.policies.protocol import settle_option
 from farthing.space import Space
 from farthing.trial import Proposal
@@ -50,7 +49,6 @@ class CArBO(CostWeighted):
     floor: float = 0.0
     alpha: float = 1.0
     warm_up: WarmUp = "sobol"
-    target: ValueToBeat = field(default="belief", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -50,7 +50,7 @@ COSTS_CHANGED = "; the process of costs has noise on total costs, so that a shor
 _UNHINTED = {"hints": False, "initial": WARM_UP}
 MEANT: Mapping[str, tuple[Mapping[str, Any], ...]] = {
     **dict.fromkeys(("ei_alpha", "eipu", "ei_cool", "cei"), (_UNHINTED,)),
-    "carbo": ({"target": "mean"}, {**_UNHINTED, "design_share": DESIGN_SHARE, "target": "mean"}),
+    "carbo": ({**_UNHINTED, "design_share": DESIGN_SHARE},),
     "auto": tuple({"edition": edition} for edition in range(1, EDITION)),
     "thaw": ({"initial": 3, "period": 0.1, "alpha": 0.5},),
 }
