@@ -110,17 +110,19 @@ def cost_effective_design(
     model = hint if known is None else known
     if model is None:
         return []
-    fresh, candidates = _candidates(space, history, rng)
-    X, taken = space.features(candidates), space.features(units(list(history.trials), len(space)))
+    fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
+    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
+    candidates = candidates[fresh.admissible(candidates)]
+    X = space.features(candidates)
     log_cost = model.mean_at(X)
     affordable = np.exp(log_cost) <= most
     if known is not None and affordable.any():
         candidates, X, log_cost = candidates[affordable], X[affordable], log_cost[affordable]
+    predicted = np.exp(log_cost)
     if small is not None:
         log_cost = _coarse(log_cost, small if known is not None else 0.0)
     nearest = distances(X, taken)
     says = _who_says(space, history, is_hinted=known is None)
-    predicted = np.exp(model.mean_at(X))
     proposals: list[Proposal] = []
     while len(X) and len(proposals) < n:
         best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
@@ -141,13 +143,6 @@ def _coarse(log_cost: Array, small: float) -> Array:
     a difference that is next to nothing would decide as much as a large one."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.floor(np.maximum(log_cost, np.log(small)) / COST_STEP) * COST_STEP)
-
-
-def _candidates(space: Space, history: History, rng: np.random.Generator) -> tuple[FreshSpace, Array]:
-    """Evenly spread points (m, p) that may be proposed, and the space to claim them from."""
-    fresh = FreshSpace(space, history)
-    found = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
-    return fresh, found[fresh.admissible(found)]
 
 
 def _who_says(space: Space, history: History, is_hinted: bool) -> str:
