@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.common.environments import ROOT
 from farthing.surrogates.curves.network import FILE
 
-BESIDE = ("pyproject.toml", "README.md", "LICENSE")
+BESIDE = ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE")
 
 
 def wheel_bytes() -> dict[str, int]:

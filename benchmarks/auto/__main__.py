@@ -39,12 +39,15 @@ QUICK_PROBLEMS, QUICK_METHODS = ("mlp_car", "nas_cifar10", "live/tree"), ("rando
 
 
 def planned(given: Namespace) -> list[Run]:
-    """Methods outermost, those that are quick first; then seeds, so that a part is a fair part."""
+    """On tables methods outermost, those that are quick first; then seeds, so that a part is a fair part. Live methods
+    innermost: runs that are compared follow one another, so that whatever else the machine does meets all of them."""
     every = [one for one in problems(given.data) if one.group in given.groups]
     if given.problems:
         every = [one for one in every if one.name in given.problems]
     runs = (Run(problem, method, seed) for method, seed, problem in product(given.methods, range(SEEDS), every))
-    return [run for run in runs if run.seed < (given.seeds or seeds_of(run))]
+    wanted = [run for run in runs if run.seed < (given.seeds or seeds_of(run))]
+    live = sorted((run for run in wanted if run.problem.is_live), key=lambda run: (run.seed, run.problem.place))
+    return [run for run in wanted if not run.problem.is_live] + live
 
 
 def seeds_of(run: Run) -> int:

@@ -40,8 +40,13 @@ def search(record: Any, task: Task) -> None:
         )
         while True:
             trial = facade.ask()
-            value, cost = record.evaluate(dict(trial.config))
+            value, cost = record.evaluate({name: plain(value) for name, value in trial.config.items()})
             facade.tell(trial, TrialValue(cost=value, time=cost), save=False)
+
+
+def plain(value: Any) -> Any:
+    """Options come as NumPy's text, which not every library takes."""
+    return str(value) if isinstance(value, str) else value
 
 
 if __name__ == "__main__":
