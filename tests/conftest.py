@@ -66,6 +66,16 @@ def _ctrl_c_is_heard() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def _signals_are_handled_as_before() -> Iterator[None]:
+    """Some libraries leave handlers of their own, which swallow the Ctrl-C of tests that come later."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        if handler is not None and signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _config_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A config folder for the tests: they leave no key in that of whoever runs them."""

@@ -21,16 +21,16 @@ SOURCE = Path(farthing.__file__).parent
 GROUPS = {
     "errors": ["errors"],
     "numerics": ["numerics"],
-    "values": ["plain", "escaping", "checks", "space", "trial", "budget", "direction", "run_context"],
+    "values": ["text", "checks", "space", "trial", "budget", "direction", "run_context"],
     "history": ["history"],
     "record": ["record"],
     "designs": ["designs"],
     "surrogates": ["surrogates"],
     "acquisitions": ["acquisitions"],
     "policies": ["policies"],
-    "session": ["session"],
+    "session": ["session", "given"],
     "runner": ["runner", "report"],
-    "study": ["study", "study_view", "tuning", "warm_starting"],
+    "study": ["study", "study_view", "comparing", "tuning", "warm_starting"],
     "package": [""],
     "shell": ["problems", "adapters", "cli", "__main__"],
 }
@@ -59,7 +59,9 @@ LAZY_NAMES = {  # what the package's __getattr__ imports when it is first used: 
 
 ANYWHERE = {"numpy", "scipy", "cloudpickle", "threadpoolctl"}
 LAZILY = {
-    "rich": {"runner.progress"}, "pandas": {"study_view"}, "sklearn": {"problems.demo"},
+    "rich": {"runner.progress"}, "IPython": {"runner.notebook"}, "pandas": {"study_view"}, "sklearn": {"problems.demo"},
+    "plotly": {"comparing", "report.drawing", "report.live.server", "report.page.page", "report.plots"},
+    "starlette": {"report.live.app", "report.live.server"}, "uvicorn": {"report.live.server"},
     "psutil": {"runner.process_tree"}, "pynvml": {"runner.meters.nvidia"},
 }  # fmt: skip
 

@@ -18,19 +18,20 @@ DOCS = Path(__file__).resolve().parent.parent
 SOURCE = DOCS.parent / "src" / "farthing"
 
 ROWS = [  # top to bottom, each room with its place from left (0) to right (1); a new room needs one
-    {"tuning": 0.2, "adapters": 0.4, "cli": 0.6, "problems": 0.8},
+    {"tuning": 0.24, "adapters": 0.42, "cli": 0.6, "comparing": 0.78, "problems": 0.96},
     {"study": 0.5},
     {"warm_starting": 0.5},
     {"study_view": 0.66},
-    {"runner": 0.4},
+    {"runner": 0.4, "report": 0.7},
     {"session": 0.5},
+    {"given": 0.24},
     {"policies": 0.5},
     {"record": 0.3, "acquisitions": 0.8},
     {"history": 0.3, "surrogates": 0.68, "designs": 0.92},
     {"run_context": 0.02, "space": 0.2, "budget": 0.36, "direction": 0.52},
     {"checks": 0.25},
-    {"trial": 0.16, "plain": 0.34, "escaping": 0.52, "numerics": 0.72},
-    {"errors": 0.45},
+    {"trial": 0.16, "numerics": 0.72},
+    {"text": 0.25, "errors": 0.5},
 ]
 PLACES = {room: (place, row) for row, rooms in enumerate(ROWS) for room, place in rooms.items()}
 PUBLIC = "study"  # `import farthing` stands for the public names, of which this is the highest
@@ -38,13 +39,15 @@ OUTSIDE = {"__init__", "__main__"}  # name everything, lazily; start the command
 
 WIDTH, ROW_HEIGHT, MARGIN, BOX = 860, 58, 24, (104, 32)
 FILLS = {
-    "users": ("#fbe9df", {"adapters", "cli", "problems", "study", "study_view", "tuning", "warm_starting"}),
-    "running": ("#fdf3d7", {"runner", "session"}),
+    "users": (
+        "#fbe9df",
+        {"adapters", "cli", "problems", "study", "study_view", "comparing", "tuning", "warm_starting"},
+    ),
+    "running": ("#fdf3d7", {"runner", "report", "session", "given"}),
     "mathematics": ("#e3edf4", {"policies", "acquisitions", "surrogates", "designs", "numerics"}),
     "records and values": (
         "#e6f0e6",
-        {"record", "history", "space", "checks", "plain", "escaping", "trial", "budget", "direction", "run_context"}
-        | {"errors"},
+        {"record", "history", "space", "checks", "text", "trial", "budget", "direction", "run_context", "errors"},
     ),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from farthing.adapters.ray.workers import Ray
     from farthing.adapters.sklearn.search import FarthingSearchCV
     from farthing.budget import Budget, Ledger
+    from farthing.comparing import compare
     from farthing.history.cost_knowledge import CostPrior
     from farthing.policies.value_cost import ValueAtCost
     from farthing.run_context import Run, current_run
@@ -31,7 +32,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Budget", "Choice", "CostPrior", "Curve", "Decision", "EIChange", "EndedBy", "FarthingSearchCV", "Front",
     "ImpliedAlpha", "Integer", "Ledger", "Ordered", "Persistence", "Proposal", "Ray", "Real", "Run", "Space",
-    "Status", "Study", "Trial", "ValueAtCost", "current_run", "errors", "flops", "policies", "tune", "value_cost_front",
+    "Status", "Study", "Trial", "ValueAtCost", "compare", "current_run", "errors", "flops", "policies", "tune",
+    "value_cost_front",
 ]  # fmt: skip
 
 _HOMES = {
@@ -39,6 +41,7 @@ _HOMES = {
     "FarthingSearchCV": "adapters.sklearn.search", "Ray": "adapters.ray.workers",
     "errors": "errors", "policies": "policies", "Study": "study", "tune": "tuning",
     "EIChange": "acquisitions.ei_change", "ValueAtCost": "policies.value_cost", "value_cost_front": "study_view",
+    "compare": "comparing",
     **dict.fromkeys(["Front", "ImpliedAlpha", "Persistence"], "acquisitions.pareto"),
     **dict.fromkeys(["Budget", "Ledger"], "budget"),
     **dict.fromkeys(["Run", "current_run"], "run_context"),

@@ -17,7 +17,8 @@ from typing import ClassVar
 
 from farthing.checks import number, refuse, settle
 from farthing.errors import InvalidBudget
-from farthing.plain import counted, warn
+from farthing.text.cards import bar, card, facts
+from farthing.text.plain import counted, warn
 from farthing.trial import Status
 
 Charges = Mapping[str, Mapping[str, float]]  # account -> unit -> amount
@@ -297,6 +298,15 @@ class Ledger:
         return min(max(shares), 1.0)
 
     @property
+    def spent_on(self) -> dict[str, float]:
+        """What the accounts hold in `unit`, without empty ones: where the budget went.
+
+        >>> Ledger(Budget(cost=10)).charged({"failed": {"cost": 1.0}, "evaluation": {"cost": 4.0}}).spent_on
+        {'evaluation': 4.0, 'failed': 1.0}
+        """
+        return {name: amount for name in ACCOUNTS if (amount := self.account(name, self.unit)) > 0.0}
+
+    @property
     def reached(self) -> str | None:
         """The unit whose limit is reached, or None."""
         return next((unit for unit, limit in self.budget.limits.items() if self.total(unit) >= limit), None)
@@ -306,7 +316,28 @@ class Ledger:
         return {"accounts": accounts, "committed": self.committed, "running": self.running}
 
     def __str__(self) -> str:
-        lines = [f"budget      {self.budget}"]
+        return "\n".join(f"{name:<11} {amounts}" for name, amounts in self._rows)
+
+    def _repr_html_(self) -> str:
+        return card(
+            "Ledger", f"{self.fraction:.0%} of {self.budget} used", bar(self.shares), facts(self._rows[1:], marked=True)
+        )
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The used fraction of the budget, divided among accounts as `unit` is.
+
+        >>> Ledger(Budget(cost=10)).charged({"failed": {"cost": 1.0}, "evaluation": {"cost": 4.0}}).shares
+        {'evaluation': 0.4, 'failed': 0.1}
+        """
+        amounts = self.spent_on or {"evaluation": 1.0}
+        total = math.fsum(amounts.values())
+        return {name: self.fraction * amount / total for name, amount in amounts.items()}
+
+    @property
+    def _rows(self) -> list[tuple[str, str]]:
+        """Its accounts in words, each with its name."""
+        rows = [("budget", str(self.budget))]
         units = list(self.budget.limits)
         if self.unit not in units:
             units.append(self.unit)
@@ -314,9 +345,8 @@ class Ledger:
             amounts = self.accounts.get(name, {})
             shown = [amount_text(unit, amounts[unit]) for unit in units if amounts.get(unit)]
             if shown:
-                lines.append(f"{name:<11} {', '.join(shown)}")
+                rows.append((name, ", ".join(shown)))
         if self.running:
-            lines.append(f"committed   {amount_text(self.unit, self.committed)} in {self.running} running")
+            rows.append(("committed", f"{amount_text(self.unit, self.committed)} in {self.running} running"))
         left = [amount_text(unit, self.left(unit)) for unit in self.budget.limits]
-        lines.append(f"remaining   {', '.join(left)}  ({self.fraction:.0%} used)")
-        return "\n".join(lines)
+        return [*rows, ("remaining", f"{', '.join(left)}  ({self.fraction:.0%} used)")]

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from farthing.errors import FarthingError, InvalidArgument
-from farthing.plain import shown
+from farthing.text.plain import shown
 from farthing.trial import Outcome, Proposal, Status
 
 Error = type[FarthingError]

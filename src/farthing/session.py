@@ -12,17 +12,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from farthing.budget import ACCOUNT_OF, Charges, Ledger
 from farthing.errors import BudgetSpent, InvalidArgument, InvalidSpace, SpaceExhausted, StudyEnded, TargetReached
+from farthing.given import Given
 from farthing.history import History, Way
 from farthing.history.history import TrackedTrial, once_more
 from farthing.numerics.threads import one_blas_thread
-from farthing.plain import counted, cut_text, stored_attributes
 from farthing.policies import Policy, decide, rows_of
 from farthing.policies.finishing import decision_to_finish, finishes_best, proposal_to_finish, share_to_think
 from farthing.policies.preparation import Preparation, Snapshot, finished
@@ -33,9 +32,11 @@ from farthing.record.added import Added
 from farthing.record.events import Asked, Dropped, Ended, Moved, Reported
 from farthing.record.lock import refusal
 from farthing.record.record import Record, Results
+from farthing.record.state import Event
 from farthing.record.study_events import Charged, Judged
 from farthing.record.writing import Overtaken
 from farthing.space import Space
+from farthing.text.plain import counted, cut_text, stored_attributes
 from farthing.trial import (
     ENDS_OF_STUDY,
     Config,
@@ -52,9 +53,6 @@ T = TypeVar("T")
 
 TRIES = 3  # to propose, while somebody else writes to the same file
 MOST_NAMED = 8  # trials in a message
-SHARE_TAKEN_OVER = 1 / 16  # of the budget, after which configurations of earlier studies are no longer begun with
-GIVEN = "given by start"  # why a study begins with a configuration
-TAKEN_OVER = "warm start: good and cheap in earlier studies"
 
 STATUS_AFTER = {
     Decision.CONTINUE: Status.RUNNING,
@@ -69,8 +67,8 @@ class Session:
 
     `stop_requested` asks a run to begin nothing more; `interrupted` says whether a signal ended the last run;
     `objective` is the code that the run evaluates, if that is known; `halted` says in words what else ended the last
-    run. One thread at a time decides and writes: the others wait, also while a policy thinks. Whoever only looks at the
-    record does not wait.
+    run; `shows_end` is False if whoever runs it shows the end of a run. One thread at a time decides and writes: the
+    others wait, also while a policy thinks. Whoever only looks at the record does not wait.
     """
 
     record: Record
@@ -79,14 +77,11 @@ class Session:
     interrupted: bool = False
     objective: str | None = None
     halted: str = ""
+    shows_end: bool = True
 
     def __post_init__(self) -> None:
-        settings = self.record.settings
-        self.seed, self.results = settings.seed, Results(self.record)
-        taken_over = () if self.history.warm_start is None else self.history.warm_start.first
-        first = [*((stored, GIVEN) for stored in settings.start), *((stored, TAKEN_OVER) for stored in taken_over)]
-        self._start = [(self.space.load_config(stored), reason) for stored, reason in first]
-        self._started = 0  # those before it are taken
+        self.seed, self.results = self.record.settings.seed, Results(self.record)
+        self._given = Given(self.record)
         self._guard, self._is_run = threading.RLock(), False
         self._thinking = Thinking()
 
@@ -101,6 +96,11 @@ class Session:
     @property
     def ledger(self) -> Ledger:
         return self.record.ledger
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether somebody who looks at the study has asked its run to begin nothing new for now."""
+        return self.results.is_paused
 
     @property
     def storage(self) -> str | None:
@@ -185,14 +185,14 @@ class Session:
     def _propose_some(
         self, n: int, overhead: Callable[[], Charges], seconds: float, pending: bool, prepared: Iterable[Preparation]
     ) -> list[Proposal]:
-        """Up to n from one source: what was cut short, then what `start` gives, then the best when it is time to finish
-        it, then the policy."""
+        """Up to n from one source: what was cut short, then what somebody has given, then the best when it is time to
+        finish it, then the policy."""
         number, snapshot, way, seen = self.history.asks, self.ledger.as_json(), Way.FULL, None
         proposals = self._again(n)
         if proposals:
             number -= 1  # not a new ask: what comes after must be what would have come without the interruption
         else:
-            proposals = self._from_start(n) or self._to_finish()
+            proposals = self._given.next(n) or self._to_finish()
         if not proposals:
             found = finished(self.policy, self.space, self.history, self.ledger, prepared) if n == 1 else None
             if found is not None:
@@ -259,23 +259,6 @@ class Session:
                 asked = Asked(self.history.asks - 1, once_more(trial), self.ledger.as_json())
                 self.record.write(asked, self._ended_with(trial.number, outcome, {}))
 
-    def _from_start(self, n: int) -> list[Proposal]:
-        """The next of the configurations to begin with, but for those whose results are known; those of earlier studies
-        only while they cost little: what they cost here was not known."""
-        taken, key = self.history.taken, self.space.key
-        enough = self.ledger.unit in self.ledger.budget.limits and self.ledger.fraction >= SHARE_TAKEN_OVER
-        left = (
-            i
-            for i in range(self._started, len(self._start))
-            if key(self._start[i][0]) not in taken and not (enough and self._start[i][1] == TAKEN_OVER)
-        )
-        fresh = list(islice(left, n))
-        self._started = fresh[0] if fresh else len(self._start)
-        return [
-            Proposal(number, self._start[i][0], reason=self._start[i][1])
-            for number, i in enumerate(fresh, start=len(self.history.trials))
-        ]
-
     def _to_finish(self) -> list[Proposal]:
         """The best trial, if the policy leaves the end of the budget to the rule of finishing it."""
         found = proposal_to_finish(self.history, self.ledger) if finishes_best(self.policy) else None
@@ -298,7 +281,7 @@ class Session:
     def snapshot(self) -> Snapshot | None:
         """What the next ask can be prepared from, while what runs goes on; None if something else comes
         before it."""
-        if self.history.cut_short or self._from_start(1):
+        if self.history.cut_short or self._given.next(1):
             return None
         return Snapshot(self.record.state, self.record.events)
 
@@ -401,6 +384,11 @@ class Session:
         """A run that rests is not alive any more, and would go on from that step."""
         with self._guard:
             self.record.write(Dropped(number, kept_step))
+
+    def answer(self, *happened: Event) -> None:
+        """What somebody who looks at the study has asked for, and what follows from it."""
+        with self._guard:
+            self.record.write(*happened)
 
     def charge(self, charges: Charges) -> None:
         """Amounts that belong to no trial."""

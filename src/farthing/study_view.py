@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from farthing import checks
@@ -17,8 +18,8 @@ from farthing.history import History
 from farthing.history.cost_knowledge import Task
 from farthing.history.history import once_more
 from farthing.numerics.threads import one_blas_thread
-from farthing.plain import counted
-from farthing.policies import Policy, policy_from_json, recommend
+from farthing.policies import Policy, recommend
+from farthing.policies.named import stored_policy
 from farthing.policies.outlook import Outlook, outlook_of
 from farthing.policies.pareto import ei_change_between, front_of, implied_alphas, persistence_between
 from farthing.policies.value_cost import ValueAtCost, bought, not_dominated, shown
@@ -27,10 +28,13 @@ from farthing.record.settings import checked_config
 from farthing.runner.checkpoint_folders import with_checkpoint_dir
 from farthing.session import Session
 from farthing.space import Space
+from farthing.text.plain import counted
 from farthing.trial import Config, Proposal, Status, Trial
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what shows a study is imported when it is asked for, so that the first suggestion comes sooner
     import pandas as pd
+
+    from farthing.report.plots import Plots
 
 NO_TRIAL = Trial(0, {}, Status.RUNNING)  # whose row has the columns of an empty table
 
@@ -39,6 +43,7 @@ class StudyView:
     """A study to look at."""
 
     _session: Session
+    _left_out: tuple[str, ...] = ()  # of its file
 
     @property
     def space(self) -> Space:
@@ -216,6 +221,27 @@ class StudyView:
         return shown(not_dominated(bought(record.history.trials)), record.direction)
 
     @property
+    def plot(self) -> Plots:
+        """The figures of the study, each a Plotly figure: study.plot.best_value().show()"""
+        from farthing.report.plots import Plots
+
+        return Plots(self._session)
+
+    def save_report(self, path: str | PathLike[str]) -> None:
+        """Write a report: one HTML file that needs no network, with figures, all trials, the best configuration ready
+        to copy, and what is needed to run the study again (needs plotly).
+
+        >>> import tempfile, farthing as ft
+        >>> study = ft.tune(lambda config: config["x"], {"x": (0.0, 1.0)}, "6 evaluations", progress=False)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.save_report(f"{folder}/report.html")
+        """
+        from farthing.report.saving import Reported, save_report
+
+        name = "Study" if self.storage is None else Path(self.storage).stem
+        save_report([Reported(name, self._session, self._left_out)], path)
+
+    @property
     def storage(self) -> str | None:
         """The study's file, None when it lives in memory."""
         return self._session.storage
@@ -262,6 +288,11 @@ class StudyView:
             f"{self.ledger.fraction:.0%} of {self.ledger.budget} used>"
         )
 
+    def _repr_html_(self) -> str:
+        from farthing.report.cards import study_card
+
+        return study_card(self._session)
+
 
 def value_cost_front(studies: Mapping[str, StudyView], *, whole: bool = False) -> list[ValueAtCost]:
     """Which of several studies, by name, nobody beats in both their best value and their total cost, by increasing cost
@@ -299,7 +330,8 @@ class OpenedStudy(StudyView):
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._file = read_study(path)
-        self._session = Session(self._file.record, _policy_in(self._file.record.settings.policy))
+        self._session = Session(self._file.record, stored_policy(self._file.record.settings.policy))
+        self._left_out = self._file.left_out
 
     def refresh(self) -> Self:
         """Read what was written since; returns the study itself."""
@@ -322,21 +354,3 @@ class OpenedStudy(StudyView):
 
     ask: ClassVar[Callable[..., NoReturn]]
     tell = report = add = forget = run = stop = note = finish = ask = _refuse
-
-
-class UnknownPolicy:
-    """Stands for a policy of the user's own, of which a file holds the name."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def propose(self, *given: Any) -> NoReturn:
-        raise InvalidArgument(f"policy {self.name!r} is not known here")
-
-
-def _policy_in(stored: Mapping[str, Any]) -> Policy:
-    try:
-        return policy_from_json(dict(stored))
-    except ValueError:
-        policy: Any = UnknownPolicy(str(stored.get("name")))
-        return policy  # type: ignore[no-any-return]

@@ -12,6 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from farthing.text.cards import RED, beside, card, facts, large, line, option, sparkline
+from farthing.text.plain import headline
+
 Config = dict[str, Any]
 Objective = Callable[[Config], Any]  # what users tune
 
@@ -172,6 +175,23 @@ class Trial:
     def censored(self) -> bool:
         """Whether its cost is only what was spent until it was cut short: complete, it would cost more."""
         return self.status in (Status.KILLED, Status.INTERRUPTED)
+
+    def _repr_html_(self) -> str:
+        amounts = {"cost": self.cost, "predicted cost": self.predicted_cost}
+        more = [(name, f"{amount:.4g}") for name, amount in amounts.items() if amount is not None]
+        more += [(name, option(value)) for name, value in self.attributes.items()]
+        steps = [(float(step), value) for step, value in enumerate(self.curve.values, 1)]
+        return card(
+            f"Trial {self.number}", self.status.value,
+            beside(
+                large("no value" if self.value is None else f"{self.value:.6g}", "value" * (self.value is not None)),
+                sparkline(steps, f"value over {len(steps)} steps", stairs=False),
+            ),
+            facts((name, option(value)) for name, value in self.config.items()),
+            line(headline(self.error or ""), RED if self.unsuccessful else "inherit"),
+            facts(more),
+            line(self.reason),
+        )  # fmt: skip
 
     @property
     def row(self) -> dict[str, Any]:

@@ -18,21 +18,21 @@ from farthing.budget import Budget
 from farthing.checks import refuse
 from farthing.designs.filling import sobol
 from farthing.errors import FarthingError
+from farthing.given import SHARE_TAKEN_OVER
 from farthing.history import History, values
 from farthing.history.cost_knowledge import DIGITS, MOST_EARLIER, CostKnowledge, CostPrior
 from farthing.history.warm_start import EarlierValues, WarmStart
 from farthing.numerics.arrays import Array
 from farthing.numerics.linalg import squared_distances
 from farthing.numerics.rows import few_rows
-from farthing.plain import warn
 from farthing.policies.cost_models import chosen_cost_model
 from farthing.policies.warm_models import earlier_models
 from farthing.record.study_events import Opened
-from farthing.session import SHARE_TAKEN_OVER
 from farthing.space import Space
 from farthing.space.shared import SharedPoints, nearest_config, shared_points
 from farthing.study_view import OpenedStudy, StudyView
 from farthing.surrogates.kernels import matern52
+from farthing.text.plain import warn
 from farthing.trial import Config, Status
 
 WarmStartFrom: TypeAlias = str | PathLike[str] | StudyView | Iterable[str | PathLike[str] | StudyView]

@@ -13,7 +13,7 @@ import pytest
 from farthing.cli.consent import Wanted
 from farthing.cli.process_start import STARTING_SECONDS, process_start
 from farthing.cli.run_note import RunNote
-from farthing.cli.whole_file import write_whole
+from farthing.record.whole_file import write_whole
 
 
 class TestWholeFiles:

@@ -12,13 +12,13 @@ import pytest
 
 import farthing as ft
 from called import pids_in, require_gone, state_of, until
-from farthing.cli.command_template import CommandTemplate
 from farthing.cli.program import Program
 from farthing.cli.program_process import ProgramProcess
 from farthing.run_context import Run, inside
 from farthing.runner.process_tree import adopt_orphans
 from farthing.runner.processes import SUBREAPER
 from farthing.runner.reports import Reports
+from farthing.space.command_template import CommandTemplate
 
 LOOP = [  # the distance of x from 70, counted by a loop
     "x=$1; distance=0",

@@ -247,7 +247,7 @@ class TestTheShell:
             found = folder.call(env=environment, status=None).stdout.split()
             return [item.partition(",")[2] for item in found]
 
-        assert completed("farthing re", 1) == ["resume"]
+        assert completed("farthing re", 1) == ["report", "resume"]
         assert completed("farthing run --policy ei_", 3) == ["ei_alpha", "ei_cool", "ei_alpha-paper", "ei_cool-paper"]
         assert "--trial-seconds" in completed("farthing resume s.db --", 3)
 

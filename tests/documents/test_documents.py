@@ -12,11 +12,13 @@ from farthing.study import Study
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [
-    "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cluster.md", "docs/cost.md", "docs/curve-network.md",
-    "docs/guide.md", "docs/meters.md", "docs/optuna.md", "docs/optuna-storage.md", "docs/ray-tune.md", "docs/runner.md",
-    "docs/sklearn.md", "docs/spaces.md", "docs/storage.md",
+    "README.md", "CONTRIBUTING.md", "docs/cei.md", "docs/cluster.md", "docs/control.md", "docs/cost.md",
+    "docs/curve-network.md", "docs/figures.md", "docs/figures-models.md", "docs/guide.md", "docs/meters.md",
+    "docs/notebooks.md", "docs/optuna.md",
+    "docs/optuna-storage.md", "docs/ray-tune.md", "docs/report.md", "docs/runner.md", "docs/sklearn.md",
+    "docs/spaces.md", "docs/storage.md",
 ]  # fmt: skip
-MORE_PROSE = ["docs/index.md", "docs/architecture.md", "docs/cli.md", "docs/recipes.md"]
+MORE_PROSE = ["docs/index.md", "docs/dashboard.md", "docs/architecture.md", "docs/cli.md", "docs/recipes.md"]
 AT_THE_ROOT = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import farthing as ft
 from farthing.history import History
-from farthing.history.history import TrackedTrial, Trials
+from farthing.history.history import Place, TrackedTrial, Trials
 from farthing.history.persistent import RATIO, WIDTH, KeySet, Vector
 from farthing.policies.candidates import FreshSpace
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Status
@@ -127,7 +127,7 @@ def test_a_history_knows_what_a_scan_of_every_trial_finds(changes):
     history = empty
     for place, status, value, ended_by, key in changes:
         number = min(place, len(trials))
-        trial = TrackedTrial(number, {}, status, value, ended_by=ended_by, counted=key % 3 == 0, key=(key,))
+        trial = TrackedTrial(number, {}, status, value, ended_by=ended_by, counted=key % 3 == 0, place=Place((key,)))
         history = history.with_trial(trial)
         trials = (*trials[:number], trial, *trials[number + 1 :])
         past.append((history, trials))
@@ -141,9 +141,9 @@ def test_a_history_knows_what_a_scan_of_every_trial_finds(changes):
 def test_two_futures_of_one_history_do_not_see_each_other():
     base = History(0)
     for number in range(40):
-        base = base.with_trial(TrackedTrial(number, {}, Status.COMPLETE, float(number), key=(number,)))
-    left = base.with_trial(TrackedTrial(40, {}, Status.RUNNING, key=("left",)))
-    right = base.with_trial(TrackedTrial(40, {}, Status.COMPLETE, -1.0, key=("right",)))
+        base = base.with_trial(TrackedTrial(number, {}, Status.COMPLETE, float(number), place=Place((number,))))
+    left = base.with_trial(TrackedTrial(40, {}, Status.RUNNING, place=Place(("left",))))
+    right = base.with_trial(TrackedTrial(40, {}, Status.COMPLETE, -1.0, place=Place(("right",))))
     assert [len(history.trials) for history in (base, left, right)] == [40, 41, 41]
     assert ("left",) in left.taken
     assert ("left",) not in right.taken
@@ -171,7 +171,7 @@ def test_trials_are_an_immutable_sequence_that_equals_the_tuple_of_them():
 def test_a_fresh_space_claims_without_telling_the_history():
     space = ft.Space(n=ft.Integer(0, 3))
     taken = {"n": 0}
-    history = History(0).with_trial(TrackedTrial(0, taken, Status.COMPLETE, key=space.key(taken)))
+    history = History(0).with_trial(TrackedTrial(0, taken, Status.COMPLETE, place=Place(space.key(taken))))
     fresh, rng = FreshSpace(space, history), np.random.default_rng(0)
     claimed = [fresh.claim_any(rng) for _ in range(4)]
     assert sorted(config["n"] for config in claimed[:3]) == [1, 2, 3]

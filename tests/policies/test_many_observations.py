@@ -9,6 +9,7 @@ import pytest
 
 import farthing as ft
 from farthing.history import History, TrackedTrial, Way, units, values
+from farthing.history.history import Place
 from farthing.numerics.rows import EXACT, MOST_KNOWN, MOST_PENDING
 from farthing.policies.candidates import FreshSpace
 from farthing.policies.cost_models import chosen_cost_model, linear_cost_model
@@ -108,7 +109,7 @@ def test_of_thousands_of_running_evaluations_the_last_are_expected():
     known, running = history(20), np.random.default_rng(3).random((MOST_PENDING + 30, 3))
     for number, u in enumerate(running, start=20):
         known = known.with_trial(
-            TrackedTrial(number, CUBE.decode(u), Status.RUNNING, key=(number,), unit=u)
+            TrackedTrial(number, CUBE.decode(u), Status.RUNNING, place=Place((number,), u))
         )  # fmt: skip
     models = fitted(known, 0)
     assert np.array_equal(models.fantasies.process.X[20:], CUBE.features(running[30:]))

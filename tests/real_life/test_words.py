@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pydoc
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,14 @@ def test_help_explains_every_argument_of_tune():
 
 
 def test_links_of_the_readme_lead_somewhere_on_a_package_index_too():
-    """There a relative link has nothing to be relative to; a link to a heading of the page itself works."""
-    text = README.read_text(encoding="utf-8")
+    """There a relative link has nothing to be relative to; a link to a heading of the page itself works. Pictures of
+    the repository are left out of what an index shows."""
+    readme = README.read_text(encoding="utf-8")
+    text = runpy.run_path(str(README.parent / "hatch_build.py"))["described"](readme)
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+    assert pictures
+    assert all((README.parent / picture).is_file() for picture in pictures)
+    assert text.split() == re.sub(r"!\[[^\]]+\]\([^)]+\)", "", readme).split()
     targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"(?:src|href)=\"([^\"]+)\"", text)
     headings = re.findall(r"^#+ (.*)", text, re.M)
     anchors = {"#" + re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}

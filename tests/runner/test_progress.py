@@ -16,6 +16,8 @@ from functools import cache
 
 import pytest
 
+import farthing as ft
+from farthing.runner.closing import as_text, closing_rows
 from warm_python import WarmPython
 
 PYTHON = WarmPython()
@@ -208,12 +210,11 @@ class TestLive:
     def test_the_line_is_redrawn_in_place(self):
         seen = on_terminal("time.sleep(0.15)")
         assert "\x1b[2K" in seen.stderr, "a line is cleared before it is drawn again"
-        assert seen.stderr.count("\n") <= 2, "it does not scroll"
+        assert seen.stderr.partition("best        ")[0].count("\n") <= 2, "it does not scroll"
 
-    def test_the_last_state_stays_and_the_cursor_comes_back(self):
+    def test_the_cursor_comes_back(self):
         seen = on_terminal("time.sleep(0.15)")
         assert seen.stderr.rindex("\x1b[?25h") > seen.stderr.rindex("\x1b[?25l")
-        assert "100%" in ESCAPES.sub("", seen.stderr).splitlines()[-1]
 
     def test_the_cursor_comes_back_after_an_error_too(self, tmp_path):
         path = str(tmp_path / "study.db")
@@ -230,9 +231,8 @@ class TestLive:
 
     def test_a_narrow_terminal_still_shows_one_line(self):
         seen = on_terminal("time.sleep(0.15)", columns=40)
-        assert seen.stderr.count("\n") <= 2
-        shown = re.split("[\r\n]", ESCAPES.sub("", seen.stderr))
-        assert all(len(line) <= 40 for line in shown if "expected to bring" not in line)
+        assert seen.stderr.partition("best        ")[0].count("\n") <= 2
+        assert all(len(line) <= 40 for line in re.split("[\r\n]", ESCAPES.sub("", seen.stderr)))
 
     def test_a_failure_shows(self):
         seen = on_terminal("if number == 1: raise ValueError('boom')")
@@ -249,3 +249,95 @@ class TestLive:
         shown = ESCAPES.sub("", seen.stderr)
         for number in range(4):
             assert re.search(f"(^|[\r\n])mine {number}\r?\n", shown), shown
+
+
+def closing(seen: Seen) -> list[str]:
+    """The summary that is left on the terminal: what comes after the live line was erased."""
+    after = seen.stderr[seen.stderr.rindex("\x1b[?25h") :]
+    return ESCAPES.sub("", after).strip().splitlines()
+
+
+class TestSummary:
+    """On a terminal the last that a run shows is a short summary in the place of the line."""
+
+    def test_it_says_each_thing_once_and_in_its_order(self, tmp_path):
+        path = str(tmp_path / "s.db")
+        seen = on_terminal("if number == 1: raise ValueError('boom')", columns=300, storage=path)
+        lines = closing(seen)
+        assert [line.split()[0] for line in lines] == [
+            "best",
+            "x",
+            "trials",
+            "last",
+            "spent",
+            "ended",
+            "outlook",
+            "next",
+        ]
+        assert re.fullmatch(r"best        7  \(trial 3, cost \S+s\)", lines[0])
+        assert lines[2] == "trials      4: 3 complete, 1 failed"
+        assert lines[3] == "last error  trial 1: ValueError: boom"
+        assert re.fullmatch(
+            r"spent       100% of 4 evaluations: evaluation \S+s, failed \S+s, (start-up \S+s, )?optimiser \S+s",
+            lines[4],
+        )
+        assert lines[5] == "ended       the budget of 4 evaluations is spent"
+        assert lines[6].startswith("outlook     the next evaluation is expected to bring ")
+        assert lines[7] == f"next        farthing report {path}; Study.resume({path!r}, budget=...) continues it"
+        assert seen.stderr.endswith("\r\n")
+
+    def test_the_line_is_gone(self):
+        seen = on_terminal("time.sleep(0.15)")
+        assert "━" not in "".join(closing(seen))
+        last = seen.stderr[: seen.stderr.index("best        7")].rpartition("━")[2]
+        assert "\x1b[2K" in last, "it was erased after it was drawn for the last time"
+
+    def test_a_study_without_a_file_is_told_of_files(self):
+        assert closing(on_terminal(columns=300))[-1].startswith('next        storage="study.db" would keep the study')
+
+    def test_after_ctrl_c_it_says_how_to_go_on_and_looks_not_ahead(self, tmp_path):
+        path = str(tmp_path / "s.db")
+        lines = closing(on_terminal("if number == 2: raise KeyboardInterrupt", columns=300, storage=path))
+        assert "ended       interrupted after 3 trials" in lines
+        assert lines[-1] == f"next        Study.resume({path!r}) continues it"
+        assert not any(line.startswith("outlook") for line in lines)
+
+    def test_without_a_success_it_says_that(self):
+        lines = closing(on_terminal("1 / 0", columns=300))
+        assert lines[0] == "best        none: no trial has succeeded"
+        assert "last error  trial 3: ZeroDivisionError: division by zero" in lines
+
+    def test_rows_are_wrapped_under_their_beginnings(self):
+        lines = closing(on_terminal(columns=44))
+        ended = lines.index("ended       the budget of 4 evaluations is")
+        assert lines[ended + 1] == " " * 12 + "spent"
+
+
+class TestClosingRows:
+    """Of a study in memory, whose names and options may be a stranger's."""
+
+    def rows(self, study: ft.Study) -> list[tuple[str, str]]:
+        return closing_rows(study._session, "", "")
+
+    def test_hostile_names_and_values_stay_on_their_line(self):
+        evil = "a\x1b[2J\n\u202eb" + "x" * 100_000
+        study = ft.Study(ft.Space.of({evil: ft.Choice([evil, "b"])}), ft.Budget(cost=5), start=[{evil: evil}])
+        study.tell(study.ask(), value=1.0, cost=1.0)
+        study.tell(study.ask(), failed=evil, cost=1.0)
+        text = as_text(self.rows(study), 80)
+        assert len(text) < 3000
+        assert not set(text) & {"\x1b", "\u202e", "\r"}
+        assert all(len(line) < 80 for line in text.split("\n"))
+
+    def test_of_many_parameters_some_are_listed(self):
+        study = ft.Study(ft.Space.of({f"p{i}": ft.Real(0, 1) for i in range(40)}), "9 evaluations")
+        study.tell(study.ask(), value=1.0)
+        rows = self.rows(study)
+        assert ("  ", "... and 28 more") in rows
+        assert len(rows) < 20
+
+    def test_what_was_spent_is_all_that_was_spent(self):
+        study = ft.tune(lambda config: config["x"], {"x": (0, 1.0)}, "1m, 5 evaluations", progress=False, seed=0)
+        accounts = dict(self.rows(study))["spent       "].partition(": ")[2].split(", ")
+        spent = sum(float(account.rpartition(" ")[2].removesuffix("s")) for account in accounts)
+        assert spent == pytest.approx(study.ledger.spent, rel=0.01)

@@ -19,7 +19,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     farthing 0.1.0
     0
     """
-    from farthing.cli import optuna_commands, read_commands, run_commands  # noqa: F401  # they add themselves to the group
+    from farthing.cli import (  # noqa: F401  # they register
+        control_commands,
+        dashboard_command,
+        optuna_commands,
+        read_commands,
+        run_commands,
+    )  # fmt: skip
     from farthing.cli.exit_status import call
     from farthing.cli.group import group
 

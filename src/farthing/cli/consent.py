@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from farthing.cli.command_template import CommandTemplate
 from farthing.cli.run_note import RunNote
 from farthing.cli.script import script_of
 from farthing.cli.streams import say
 from farthing.errors import InvalidArgument
-from farthing.escaping import on_one_line
+from farthing.space.command_template import CommandTemplate
+from farthing.text.escaping import on_one_line
 
 
 class NotAllowed(InvalidArgument):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Iterable
 from typing import TextIO
 
 from farthing.budget import Ledger
 from farthing.cli import formatting
 from farthing.cli.exit_status import FAILURE, INTERRUPTED
-from farthing.cli.running import Ran
+from farthing.cli.running import Ran, session_of
 from farthing.cli.streams import json_for, say
 from farthing.errors import NoTrial
-from farthing.escaping import on_lines, on_one_line
+from farthing.policies.outlook import outlook_in_time
+from farthing.runner.closing import as_text, closing_rows
+from farthing.runner.outlet import is_terminal
 from farthing.study import Study
+from farthing.text.escaping import on_lines, on_one_line
 from farthing.trial import Trial
 
 NOTHING_MORE = "there is nothing more to propose"
@@ -24,6 +28,7 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
     study = ran.study
     trials, best, ledger = study.trials, _best_of(study), study.ledger
     why = on_one_line(study.why_ended) or NOTHING_MORE
+    summary = _summary(ran, storage) if ran.summary else ""
     study.close()
     if as_json:
         found = {
@@ -32,8 +37,12 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
             "storage": storage,
         }  # fmt: skip
         text = json_for(out, formatting.as_json(found))
+    elif summary and is_terminal(out):
+        text = summary
     else:
         text = "\n".join(_report(trials, best, ledger, why, storage))
+    if summary and not is_terminal(out):
+        say(summary)
     written = _write_result(text, storage, out)
     if study.interrupted:
         if storage is not None:
@@ -44,6 +53,25 @@ def show_end(ran: Ran, storage: str | None, as_json: bool, out: TextIO) -> int:
     if best is None:
         raise NoTrial(_no_trial(trials, why))
     return 0 if written else FAILURE
+
+
+def _summary(ran: Ran, storage: str | None) -> str:
+    """The same on a terminal, with what more would bring and what to do next. Nobody waits for it after Ctrl-C."""
+    study, session = ran.study, session_of(ran.study)
+    ahead = not study.interrupted and ran.error is None
+    outlook = outlook_in_time(session.record, study.policy) if ahead else None
+    rows = closing_rows(session, str(outlook or ""), _next(ran, storage), formatting.cell)
+    return as_text(rows, shutil.get_terminal_size().columns)
+
+
+def _next(ran: Ran, storage: str | None) -> str:
+    """What to do next, unless how the run ended says it."""
+    if ran.study.interrupted or ran.error is not None:
+        return ""
+    if storage is None:
+        return "--storage FILE keeps the study, for farthing report and farthing resume"
+    more = " --budget TOTAL" if ran.study.ended is not None else ""
+    return f"farthing report {shlex.quote(storage)}; farthing resume {shlex.quote(storage)}{more}"
 
 
 def _report(trials: list[Trial], best: Trial | None, ledger: Ledger, why: str, storage: str | None) -> Iterable[str]:

@@ -13,9 +13,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from farthing.budget import Ledger, amount_text
-from farthing.escaping import in_json, on_lines, on_one_line
-from farthing.plain import counted, plain
+from farthing.budget import Ledger
+from farthing.runner.closing import best_line
+from farthing.text.escaping import in_json, on_lines, on_one_line
+from farthing.text.plain import plain
 from farthing.trial import Status, Trial
 
 PLAIN_COLUMNS = ("number", "status", "value", "cost", "predicted_cost", "steps")
@@ -37,6 +38,11 @@ def as_json(thing: Any) -> str:
     }
     """
     return in_json(json.dumps(_finite(plain(thing)), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def as_json_line(thing: Any) -> str:
+    """The same on one line, in ASCII, for a stream of them."""
+    return json.dumps(_finite(plain(thing)), allow_nan=False)
 
 
 def _finite(thing: Any) -> Any:
@@ -101,9 +107,7 @@ def counts(trials: Iterable[Trial]) -> dict[str, int]:
 
 def best_text(trial: Trial, unit: str) -> str:
     """The best trial: its value and cost on one line, then its configuration."""
-    steps = f", {counted(len(trial.curve), 'step')}" if len(trial.curve) else ""
-    cost = "" if trial.cost is None else f", cost {amount_text(unit, trial.cost)}"
-    lines = [f"best        {trial.value:.6g}  (trial {trial.number}{steps}{cost})"]
+    lines = [f"best        {best_line(trial, unit)}"]
     shown = [(on_one_line(name), on_one_line(cell(value))) for name, value in trial.config.items()]
     width = max((len(name) for name, _ in shown), default=0)
     lines += [f"  {name:<{width}}  {value}" for name, value in shown]

@@ -13,8 +13,8 @@ from farthing.cli.group import DEBUG, JSON, group
 from farthing.cli.run_commands import NAMED, POLICIES, FileOrText
 from farthing.cli.streams import json_for, show
 from farthing.errors import NoTrial
-from farthing.escaping import on_one_line
-from farthing.plain import counted
+from farthing.text.escaping import on_one_line
+from farthing.text.plain import counted
 
 
 def export_to_optuna(study: str, url: str, study_name: str | None, replace: bool) -> None:

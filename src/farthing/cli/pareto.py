@@ -11,10 +11,10 @@ import numpy as np
 from farthing.acquisitions.pareto import Front
 from farthing.budget import amount_text
 from farthing.cli.formatting import config_text, table
-from farthing.plain import counted
 from farthing.policies import Policy, policy_from_json
 from farthing.policies.pareto import front_of, implied_alphas, persistence_between
 from farthing.record.reader import StudyFile
+from farthing.text.plain import counted
 
 
 def _policy(study: StudyFile) -> Policy | None:

@@ -14,13 +14,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from farthing.cli.command_template import CommandTemplate, as_text
 from farthing.cli.program_output import ProgramFailed, quoted, read_result, read_step
 from farthing.cli.program_process import Arrival, ProgramProcess
 from farthing.cli.streams import warn
 from farthing.run_context import Run, current_run
 from farthing.runner.process_tree import adopt_orphans
 from farthing.runner.temporary import subfolder_of_process
+from farthing.space.command_template import CommandTemplate, as_text
 
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # for Python programs that print steps, unless the user has set it
 BUFFERED_SECONDS = 1.0  # of silence before many steps at once: with less, little training can be spared

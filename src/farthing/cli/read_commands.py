@@ -1,4 +1,4 @@
-"""The commands that read a study's file: `status`, `best`, `export` and `pareto`. They never change it."""
+"""The commands that read a study's file: `status`, `best`, `export`, `report` and `pareto`. They never change it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 from farthing.cli import run_note
 from farthing.cli.group import DEBUG, JSON, STUDY, group
 from farthing.cli.streams import json_for, show, warn
-from farthing.cli.whole_file import write_whole
 from farthing.errors import InvalidArgument
-from farthing.escaping import on_one_line
+from farthing.record.whole_file import write_whole
+from farthing.text.escaping import on_one_line
 
 if TYPE_CHECKING:
     from farthing.record.reader import StudyFile
@@ -29,30 +29,36 @@ def _read(path: str) -> StudyFile:
 @group.command()
 @STUDY
 @click.option("--outlook", is_flag=True, help="Say what more budget is expected to bring, if that takes a moment only.")
+@click.option("--watch", is_flag=True, help="Show it again and again until the run ends, or until Ctrl-C.")
+@click.option(
+    "--interval", type=click.FloatRange(0.05, 3600.0), metavar="SECONDS",
+    help="How often --watch looks.  [default: 1]",
+)  # fmt: skip
 @JSON
 @DEBUG
-def status(study: str, outlook: bool, as_json: bool) -> None:
+def status(study: str, outlook: bool, watch: bool, interval: float | None, as_json: bool) -> None:
     """Show the state of a study, even while it is running.
 
     \b
     farthing status s.db
     farthing status s.db --outlook
+    farthing status s.db --watch
     farthing status s.db --json
     """
-    from farthing.cli import formatting
+    from farthing.cli import formatting, watching
 
+    if watch:
+        if outlook:
+            raise InvalidArgument("--outlook asks the models of the study, which takes a moment: not with --watch")
+        watching.watch(study, 1.0 if interval is None else interval, as_json)
+        return
+    if interval is not None:
+        raise InvalidArgument("--interval goes with --watch")
     stored = _read(study)
     best = stored.best if stored.best_value is not None else None
     settings = stored.record.settings
     if as_json:
-        found = {
-            "runner": stored.runner, "policy": settings.policy.get("name"), "seed": settings.seed,
-            "maximize": settings.maximize, "trials": formatting.counts(stored.trials),
-            "last_error": formatting.last_error_json(stored.trials),
-            "ended": stored.why_ended,
-            "best": best and formatting.best_json(best), "ledger": formatting.ledger_json(stored.ledger),
-            "run": stored.notes.get(run_note.NAME), **({"outlook": _outlook(stored) or None} if outlook else {}),
-        }  # fmt: skip
+        found = watching.status_json(stored) | ({"outlook": _outlook(stored) or None} if outlook else {})
         show(json_for(sys.stdout, formatting.as_json(found)))
         return
     _echo_line(f"study       {stored.path}, {f'run by {stored.runner}' if stored.runner else 'not running'}")
@@ -99,7 +105,7 @@ def _echo_runs(note: Any) -> None:
         _echo_line(f"runs        {note.get('objective') or note.get('command')}")
         _echo_line(f"in          {note.get('folder', '.')}")
     elif note is not None:
-        from farthing.plain import shown
+        from farthing.text.plain import shown
 
         _echo_line(f"runs        {shown(note)}, which makes no sense")
 
@@ -201,6 +207,30 @@ def _write(file: str | None, text: str) -> None:
         show(text)
     else:
         write_whole(str(file), f"{text}\n")
+
+
+@group.command()
+@click.argument("studies", metavar="STUDY...", nargs=-1, required=True, type=click.Path(dir_okay=False))
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False),
+    help="Where to write it.  [default: the name of the first study, with .html]",
+)  # fmt: skip
+@DEBUG
+def report(studies: tuple[str, ...], output: str | None) -> None:
+    """Write a report to look at: one HTML file that needs no network.
+
+    \b
+    farthing report s.db
+    farthing report s.db -o report.html
+    farthing report s.db other.db -o both.html
+    """
+    from farthing.report.saving import report_of_files
+
+    file = f"{os.path.splitext(os.path.basename(studies[0]))[0]}.html" if output is None else output
+    if any(os.path.realpath(file) == os.path.realpath(study) for study in studies):
+        raise InvalidArgument(f"{file}: is the study itself; expected another file to write to")
+    write_whole(file, report_of_files(studies))
+    show(on_one_line(f"report      {file}"))
 
 
 @group.command()

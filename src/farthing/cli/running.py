@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,6 @@ from farthing.budget import Budget, Ledger, amount_text
 from farthing.checks import refuse
 from farthing.cli import run_note
 from farthing.cli.arguments import FoundSpace
-from farthing.cli.command_template import check_placeholders
 from farthing.cli.program import CLOSING_SECONDS, SAVING_SECONDS, Program
 from farthing.cli.run_mark import marked
 from farthing.cli.run_note import RunNote
@@ -29,8 +29,11 @@ from farthing.errors import EveryTrialFailed, InvalidArgument, InvalidBudget
 from farthing.record.reader import StudyFile, read_study
 from farthing.record.study_events import Opened
 from farthing.runner.options import PAUSED_LIMIT, Cluster, RunOptions
+from farthing.runner.outlet import is_terminal
 from farthing.runner.temporary import TemporaryFolder
+from farthing.session import Session
 from farthing.space import Space
+from farthing.space.command_template import check_placeholders
 from farthing.study import Study
 from farthing.trial import Config
 
@@ -44,6 +47,11 @@ class Display:
 
     quiet: bool = False
     show_output: bool = False
+
+    @property
+    def ends_with_summary(self) -> bool:
+        """Whether somebody sees the end of the run on a terminal."""
+        return not self.quiet and is_terminal(sys.stderr)
 
 
 @contextmanager
@@ -161,7 +169,12 @@ def leave_note(study: Study, note: RunNote) -> None:
 
 def settings_of(study: Study) -> Opened:
     """The settings of a study as its file holds them."""
-    return study._session.record.settings
+    return session_of(study).record.settings
+
+
+def session_of(study: Study) -> Session:
+    """What runs a study, and knows more of it than its users need."""
+    return study._session
 
 
 def run_options(note: RunNote) -> dict[str, Any]:
@@ -211,10 +224,14 @@ def _amount(option: str, text: str) -> float:
 
 @dataclass(frozen=True)
 class Ran:
-    """A study that was run, and the error that ended the run, if its trials did."""
+    """A study that was run, and the error that ended the run, if its trials did.
+
+    summary  whether it ends with a summary on a terminal, and not only with a result
+    """
 
     study: Study
     error: EveryTrialFailed | None = None
+    summary: bool = False
 
 
 def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program, display: Display) -> Ran:
@@ -222,16 +239,18 @@ def run_study(study: Study, note: RunNote, objective: ScriptObjective | Program,
     warnings = RunnerWarnings()
     logger = logging.getLogger("farthing")
     logger.addHandler(warnings)
+    summary = display.ends_with_summary
+    session_of(study).shows_end = not summary
     try:
         study.run(objective, progress=False if display.quiet else None, **run_options(note))
     except EveryTrialFailed as error:
-        return Ran(study, error)
+        return Ran(study, error, summary)
     except KeyboardInterrupt:  # after Ctrl-C all is recorded, and shown as after any other run
         if not study.interrupted:
             raise
     finally:
         logger.removeHandler(warnings)
-    return Ran(study)
+    return Ran(study, None, summary)
 
 
 class RunnerWarnings(logging.Handler):

@@ -21,8 +21,11 @@ OPENING, CLOSING, QUOTES = "[{(", "]})", "\"'"
 PYTHON_WORDS = {"True": True, "False": False}  # which JSON writes in lower case
 
 
-def start_configs(given: Iterable[str | Mapping[str, Any]], space: Space) -> list[Config]:
-    """The configurations, checked against the space. Mappings are used as they are; texts are read.
+def start_configs(
+    given: Iterable[str | Mapping[str, Any]], space: Space, option: str = "--start"
+) -> list[Config]:  # fmt: skip
+    """The configurations, checked against the space. Mappings are used as they are; texts are read, and errors name the
+    option that they were given to.
 
     >>> from farthing import Choice, Integer, Real
     >>> start_configs(["x=0.5, kind=b", '{"x": 1, "kind": "a"}'], Space(x=Real(0, 1), kind=Choice(["a", "b"])))
@@ -30,7 +33,7 @@ def start_configs(given: Iterable[str | Mapping[str, Any]], space: Space) -> lis
     """
     found: list[Config] = []
     for item in given:
-        for where, config in [("start", item)] if isinstance(item, Mapping) else _read(item, space):
+        for where, config in [("start", item)] if isinstance(item, Mapping) else _read(item, space, option):
             found.append(checked_config(where, space, config))
     return found
 
@@ -53,16 +56,16 @@ def names_file(text: str) -> bool:
     return not text.lstrip().startswith(("{", "[")) and ("=" not in text or isfile(text))
 
 
-def _read(text: str, space: Space) -> list[tuple[str, Any]]:
+def _read(text: str, space: Space, option: str) -> list[tuple[str, Any]]:
     """The configurations in a text, and where each of them is, for messages."""
     if names_file(text):
-        return _numbered(text, _in_file(Path(text)))
+        return _numbered(text, _in_file(Path(text), option))
     if text.lstrip().startswith(("{", "[")):
-        return _numbered("--start", _parsed("--start", text))
-    return [(f"--start {text}", _pairs(text, space, "--start", ACCEPTED))]
+        return _numbered(option, _parsed(option, text))
+    return [(f"{option} {text}", _pairs(text, space, option, ACCEPTED))]
 
 
-def _in_file(path: Path) -> Any:
+def _in_file(path: Path, option: str) -> Any:
     """One configuration, or a list of them."""
     if path.suffix == ".toml":
         document = TomlFile.read(path).document
@@ -70,7 +73,7 @@ def _in_file(path: Path) -> Any:
     try:
         return _parsed(str(path), path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
-        raise InvalidArgument(f"--start: there is no file {str(path)!r}; expected {ACCEPTED}") from error
+        raise InvalidArgument(f"{option}: there is no file {str(path)!r}; expected {ACCEPTED}") from error
     except OSError as error:
         raise InvalidArgument(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

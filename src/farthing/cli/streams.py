@@ -16,8 +16,8 @@ from typing import TextIO
 
 import click
 
-from farthing.escaping import on_lines, on_one_line
 from farthing.runner.standard_descriptors import fill_standard_descriptors
+from farthing.text.escaping import on_lines, on_one_line
 
 PIECE = 512  # bytes written at once: what every pipe that is ready takes without waiting (PIPE_BUF of POSIX)
 DURING = 0.05  # seconds a message may wait for its reader during a run, which pays for them

@@ -13,20 +13,48 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from functools import cached_property, reduce
+from typing import Any, Self, overload
 
 import numpy as np
 
 from farthing.budget import Ledger
 from farthing.errors import UnknownTrial
+from farthing.history.columns import Columns
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.persistent import KeySet, Vector
 from farthing.history.warm_start import WarmStart
 from farthing.history.ways import Way
 from farthing.numerics.arrays import Array
+from farthing.space import Space
 from farthing.trial import ENDS_OF_STUDY, Proposal, Status, Trial
 
 Numbers = tuple[int, ...]  # of trials, ascending
+MANY = 32  # changed trials, so that it pays to go through all once more
+
+
+class Place:
+    """Where a configuration is: its `key`, which makes two configurations the same, and its unit coordinates, which are
+    computed when somebody first needs them. Versions of one trial share it."""
+
+    __slots__ = ("_space", "_unit", "key")
+
+    def __init__(self, key: tuple[Any, ...] = (), unit: Array | None = None, space: Space | None = None) -> None:
+        self.key, self._unit, self._space = key, unit, space
+
+    @classmethod
+    def of(cls, space: Space, config: Mapping[str, Any]) -> Place:
+        return cls(space.key(config), None, space)
+
+    @property
+    def unit(self) -> Array:
+        """(p,), in the unit cube."""
+        if self._unit is None:
+            self._unit = np.empty(0) if self._space is None else self._space.unit_of(self.key)
+        return self._unit
+
+
+NOWHERE = Place()
 
 
 @dataclass(frozen=True)
@@ -46,9 +74,29 @@ class TrackedTrial(Trial):
     pending: bool = field(default=False, repr=False)  # given by `ask` to a loop of the user's, and not by a run
     forgotten: bool = field(default=False, repr=False)  # its loop gave it up: it does not run again
     added: bool = field(default=False, repr=False)  # a known result, which this study did not pay for
+    cold: bool = field(default=False, repr=False, compare=False)  # it began before any had ended, and was measured
     start_up: Mapping[str, float] = field(default_factory=dict, repr=False, compare=False)  # by unit, before it began
-    key: tuple[Any, ...] = field(default=(), repr=False, compare=False)  # what makes two configs the same
-    unit: Array = field(default_factory=lambda: np.empty(0), repr=False, compare=False)  # (p,), in the unit cube
+    place: Place = field(default=NOWHERE, repr=False, compare=False)
+
+    def changed(self, **fields: Any) -> Self:
+        """With other values in some fields; `replace` would take four times as long."""
+        new = object.__new__(type(self))
+        held = new.__dict__
+        held.update(self.__dict__)
+        held.update(fields)
+        if len(held) != len(self.__dict__):
+            raise TypeError(f"a trial has no field of a name in {list(fields)}")
+        return new
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two configurations the same."""
+        return self.place.key
+
+    @property
+    def unit(self) -> Array:
+        """(p,), in the unit cube."""
+        return self.place.unit
 
     @property
     def needs_start(self) -> bool:
@@ -103,15 +151,32 @@ class Trials(Sequence[TrackedTrial]):
             grown,
             _with(self._running, number, trial.status is Status.RUNNING),
             _with(self._cut_short, number, trial.cut_short),
-            _best_after(grown, self._best, trial),
+            best_after(grown, self._best, trial),
             self.uncounted + _is_uncounted(trial) - (before is not None and _is_uncounted(before)),
             _counted(self.counts, before, trial),
             self.keys.with_key(trial.key) if before is None else self.keys,
         )
 
+    def with_trials(self, trials: Iterable[TrackedTrial]) -> Trials:
+        """With each of them in the place of its number."""
+        changed = list(trials)
+        if len(changed) <= MANY:
+            return reduce(Trials.with_trial, changed, self)
+        held = list(self)
+        for trial in changed:
+            held[trial.number : trial.number + 1] = [trial]
+        return Trials.of(held)
+
     @property
     def running(self) -> list[TrackedTrial]:
         return [self._all[number] for number in self._running]
+
+    @property
+    def resumable(self) -> list[TrackedTrial]:
+        """Trials that run or are paused."""
+        if not self.counts.get(Status.PAUSED):
+            return self.running
+        return [trial for trial in self if trial.status in (Status.RUNNING, Status.PAUSED)]
 
     @property
     def cut_short(self) -> list[TrackedTrial]:
@@ -122,6 +187,11 @@ class Trials(Sequence[TrackedTrial]):
     def best(self) -> TrackedTrial | None:
         """The trial of least value, the earliest of equals, that did not fail."""
         return self._best
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What tables and figures show of all trials, as arrays."""
+        return Columns.of(self)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -187,9 +257,7 @@ def _best_of(trials: Iterable[TrackedTrial]) -> TrackedTrial | None:
     return min(ranked, key=lambda pair: pair[0], default=(None, None))[1]
 
 
-def _best_after(
-    trials: Iterable[TrackedTrial], best: TrackedTrial | None, changed: TrackedTrial
-) -> TrackedTrial | None:
+def best_after(trials: Iterable[TrackedTrial], best: TrackedTrial | None, changed: TrackedTrial) -> TrackedTrial | None:
     """The best once a trial has changed; all are looked at only when the best itself has become worse."""
     rank, held = _rank(changed), None if best is None else _rank(best)
     if rank is not None and (held is None or rank <= held):
@@ -219,15 +287,17 @@ class History:
         """With that one in the place of its number."""
         return replace(self, trials=self.trials.with_trial(trial))
 
+    def with_asked(self, trial: TrackedTrial, asks: int, fits: Mapping[str, Any]) -> History:
+        """With that one in the place of its number after so many asks, the last of which found these fits."""
+        return replace(self, trials=self.trials.with_trial(trial), asks=asks, fits={**self.fits, **fits})
+
+    def changed(self, **fields: Any) -> History:
+        """With other values in some fields."""
+        return replace(self, **fields)
+
     def running_trial(self, number: int) -> TrackedTrial:
         """The trial of that number, which must be running."""
-        if not 0 <= number < len(self.trials):
-            asked = f"trials are 0 to {len(self.trials) - 1}" if len(self.trials) else "none was"
-            raise UnknownTrial(f"trial {number} was never asked for; {asked}")
-        trial = self.trials[number]
-        if trial.status is not Status.RUNNING:
-            raise UnknownTrial(f"trial {number} is {trial.status.value}: only a running trial can be told")
-        return trial
+        return running_trial(self.trials, number)
 
     def of(self, *status: Status) -> list[TrackedTrial]:
         return [trial for trial in self.trials if trial.status in status]
@@ -274,6 +344,17 @@ class History:
     def incumbent(self) -> TrackedTrial | None:
         """The trial of least value, the earliest of equals; of an iterative learner any that reported one."""
         return self.trials.best
+
+
+def running_trial(trials: Sequence[TrackedTrial], number: int) -> TrackedTrial:
+    """The one of that number, which must be running."""
+    if not 0 <= number < len(trials):
+        asked = f"trials are 0 to {len(trials) - 1}" if len(trials) else "none was"
+        raise UnknownTrial(f"trial {number} was never asked for; {asked}")
+    trial = trials[number]
+    if trial.status is not Status.RUNNING:
+        raise UnknownTrial(f"trial {number} is {trial.status.value}: only a running trial can be told")
+    return trial
 
 
 def once_more(trial: TrackedTrial) -> Proposal:

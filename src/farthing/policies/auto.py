@@ -17,7 +17,6 @@ from farthing.budget import Ledger
 from farthing.checks import refuse, whole_number
 from farthing.errors import NetworkUnavailable
 from farthing.history import History, TrackedTrial
-from farthing.plain import warn
 from farthing.policies.bapi import BAPI
 from farthing.policies.carbo import CArBO
 from farthing.policies.ei import EI
@@ -29,6 +28,7 @@ from farthing.policies.thaw import Thaw
 from farthing.policies.worth import require_judge
 from farthing.space import Space
 from farthing.surrogates.curves.network import weights
+from farthing.text.plain import warn
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
 EDITION = 5  # counts the changes of what `auto` does; a study file holds the one it was begun with

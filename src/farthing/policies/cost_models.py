@@ -1,7 +1,8 @@
 """The model of cost that a policy sees: from what the user knows beforehand and from every trial with a known cost.
 
 What a trial spent that was cut short, or is still running, is a lower bound: complete, it would cost more. Bounds are
-raised to what the other trials imply before any model is fitted (`surrogates.cost.censored`).
+raised to what the other trials imply before any model is fitted (`surrogates.cost.censored`). What the first trials
+took is an upper bound: imports, data and compiled code are there for all that follow.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def _log_costs(
 ) -> tuple[Array, Array]:
     """Features and log costs of trials whose cost is known: a failed evaluation's cost teaches too."""
     X, b = space.features(units(known, len(space))), log_cost.logs(_costs(known))
-    return X, _raised(space, X, b, _bounds(known), prior, intercept_strength)
+    b = _raised(space, X, b, _bounds(known), prior, intercept_strength)
+    return X, _warmed(space, X, b, known, prior, intercept_strength)
 
 
 def _costs(trials: Sequence[TrackedTrial]) -> Array:
@@ -115,15 +117,33 @@ def _bounds(trials: Sequence[TrackedTrial]) -> Mask:
     return np.array([trial.censored or trial.status is Status.RUNNING for trial in trials], dtype=np.bool_)
 
 
+def _colds(trials: Sequence[TrackedTrial]) -> Mask:
+    """Whose cost is at most that: the first evaluations, as far as they came to their end."""
+    return np.array([trial.cold and not trial.censored for trial in trials], dtype=np.bool_)
+
+
 def _raised(
     space: Space, X: Array, b: Array, bound: Mask, prior: CostModel | None = None, intercept_strength: float = 0.0
 ) -> Array:
     """Log costs (n,) with their bounds raised; relative to the prior, where there is one."""
     if not bound.any():
         return b
-    expected = np.zeros(len(b)) if prior is None else prior.mean_at(X)
-    Z = log_cost.LogFeatures(space.ratios)(X)
+    expected, Z = _expected(X, prior), log_cost.LogFeatures(space.ratios)(X)
     return expected + censored.imputed(Z, b - expected, bound, space.groups, intercept_strength)
+
+
+def _warmed(
+    space: Space, X: Array, b: Array, known: Sequence[TrackedTrial], prior: CostModel | None, intercept_strength: float
+) -> Array:
+    """Log costs (n,) without what the first evaluations have paid for all."""
+    if not (cold := _colds(known)).any():
+        return b
+    expected, Z = _expected(X, prior), log_cost.LogFeatures(space.ratios)(X)
+    return expected + censored.warmed(Z, b - expected, cold, space.groups, intercept_strength)
+
+
+def _expected(X: Array, prior: CostModel | None) -> Array:
+    return np.zeros(len(X)) if prior is None else prior.mean_at(X)
 
 
 # -- functions of configurations ---------------------------------------------------------------------------------------
@@ -199,8 +219,8 @@ class CostFromCounts(CostOfConfig):
     def of(
         cls, space: Space, known: Sequence[TrackedTrial], b: Array, knowledge: CostKnowledge, model: CostModelName
     ) -> CostFromCounts:
-        """From trials and their log costs b (n,), whose bounds are raised."""
-        costs = np.where(_bounds(known), np.exp(b), _costs(known))
+        """From trials and their log costs b (n,), of which bounds were replaced."""
+        costs = np.where(_bounds(known) | _colds(known), np.exp(b), _costs(known))
         return cls.from_costs(space, [trial.config for trial in known], costs, knowledge, model)
 
     @classmethod

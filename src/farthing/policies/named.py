@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NoReturn
 
 from farthing.checks import refuse
 from farthing.errors import InvalidArgument, StudyMismatch
-from farthing.plain import warn
 from farthing.policies.auto import EDITION, Auto
 from farthing.policies.bapi import BAPI
 from farthing.policies.bopt import BOPT, EQIE
@@ -21,6 +20,7 @@ from farthing.policies.pbgi import PBGI
 from farthing.policies.protocol import Policy, Published, policy_as_json
 from farthing.policies.sampling import Random, Sobol
 from farthing.policies.thaw import Thaw
+from farthing.text.plain import warn
 
 BY_NAME: Mapping[str, type[Policy]] = {
     kind.name: kind
@@ -68,6 +68,29 @@ def policy_from_json(stored: Mapping[str, Any]) -> Policy:
     except (InvalidArgument, TypeError) as error:  # a file of any origin: not an argument that the caller gave
         raise ValueError(f"the policy {name!r} cannot have these options: {error}") from error
     return policy
+
+
+class UnknownPolicy:
+    """Stands for a policy of the user's own, of which a file holds the name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def propose(self, *given: Any) -> NoReturn:
+        raise InvalidArgument(f"policy {self.name!r} is not known here")
+
+
+def stored_policy(stored: Mapping[str, Any]) -> Policy:
+    """The policy of a study that is only looked at, whoever wrote it.
+
+    >>> stored_policy({"name": "mine"}).name
+    'mine'
+    """
+    try:
+        return policy_from_json(stored)
+    except ValueError:
+        policy: Any = UnknownPolicy(str(stored.get("name")))
+        return policy  # type: ignore[no-any-return]
 
 
 def continued(asked: Policy | None, stored: Mapping[str, Any], file: str) -> Policy:

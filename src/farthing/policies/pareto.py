@@ -6,7 +6,7 @@ picks are made by the policies themselves, each from the generator that its own 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -125,18 +125,24 @@ def _seen_twice(
 
 
 def _modelled(record: Record, policy: Policy | None) -> list[int]:
-    """The trials that a model of values chose, which its fit tells. A policy that has none, such as `sobol`: all but
-    as many as an initial design would have."""
+    """The trials that a model of values chose, by their first ask."""
     fits: dict[int, Mapping[str, Any]] = {}
     for event in record.past():
         if isinstance(event, Asked):
             fits.setdefault(event.proposal.trial, event.proposal.fits)
+    is_modelled = modelled_by(record, policy)
+    return [trial for trial, fit in fits.items() if is_modelled(trial, fit)]
+
+
+def modelled_by(record: Record, policy: Policy | None) -> Callable[[int, Mapping[str, Any]], bool]:
+    """Whether a model of values chose a trial, by its number and its fits, which tell. Of a policy that has no model,
+    such as `sobol`: all but as many as an initial design would have."""
     if isinstance(policy, Auto):
         policy = policy.chosen(record.history, record.ledger)
     if isinstance(policy, ModelOptions):
-        return [trial for trial, fit in fits.items() if "value" in fit]
+        return lambda trial, fits: "value" in fits
     design = max(design_size(getattr(policy, "initial", None), record.space), FEWEST_VALUES)
-    return [trial for trial in fits if trial >= design]
+    return lambda trial, fits: trial >= design
 
 
 # -- of a state --------------------------------------------------------------------------------------------------------
@@ -155,7 +161,7 @@ def front_at(
     A `policy` of one of these four kinds replaces the default one, with its own options. At the very end of a budget,
     where the last trial is chosen for EI alone, the picks are those before that rule.
     """
-    return _front(_models(space, history, ledger, rng, policy, cost_model), policy)
+    return _front(models_at(space, history, ledger, rng, policy, cost_model), policy)
 
 
 def persistence_of(
@@ -168,8 +174,8 @@ def persistence_of(
     cost_model: CostModelFit | None = None,
 ) -> Persistence:
     """Where the points of an earlier front are at this state, and which are still on it."""
-    models = _models(space, history, ledger, rng, policy, cost_model)
-    return persistence(before, _front(models, policy), _landscape(models))
+    models = models_at(space, history, ledger, rng, policy, cost_model)
+    return persistence(before, _front(models, policy), landscape_of(models))
 
 
 def beliefs_at(space: Space, history: History, U: Array) -> Beliefs:
@@ -183,9 +189,9 @@ def beliefs_at(space: Space, history: History, U: Array) -> Beliefs:
     return Beliefs(scale.inverse(mean), scale.spread * np.sqrt(variance), float(y.min()))
 
 
-def _models(
+def models_at(
     space: Space, history: History, ledger: Ledger, rng: np.random.Generator, policy: Policy | None,
-    cost_model: CostModelFit | None,
+    cost_model: CostModelFit | None = None,
 ) -> FittedModels:  # fmt: skip
     """The models of a state, if it knows enough for a front; cost by the policy's own model."""
     known = len(history.complete)
@@ -193,27 +199,32 @@ def _models(
         raise NoTrial(f"pareto: a front needs the values of {FEWEST_VALUES} complete trials, got {known}")
     options = policy if isinstance(policy, ModelOptions) else COMPARED["EI"]
     design = policy.design_size(space, history) if isinstance(policy, ModelBased) else design_size(None, space)
-    if cost_model is None:
-        cost_model = policy.cost_model_fit if isinstance(policy, CostWeighted) else chosen_cost_model
-    models = FittedModels.of(options, space, FreshSpace(space, history), history, ledger, design, rng, cost_model)
+    fit = cost_model or cost_model_of(policy)
+    models = FittedModels.of(options, space, FreshSpace(space, history), history, ledger, design, rng, fit)
     if models.log_cost is None:
         raise NoTrial("pareto: a front needs the cost of at least 1 trial; tell(..., cost=...) gives it")
     return models
 
 
+def cost_model_of(policy: Policy | None) -> CostModelFit:
+    """The policy's own model of cost, if it weighs costs."""
+    return policy.cost_model_fit if isinstance(policy, CostWeighted) else chosen_cost_model
+
+
 def _front(models: FittedModels, policy: Policy | None) -> Front:
-    landscape = _landscape(models)
+    landscape = landscape_of(models)
     U = candidates(landscape, lambda acquisition: _again(models).by(acquisition))
     U = U[[key not in models.fresh.taken for key in models.space.keys(U)]] if len(U) else U
     if not len(U):
         raise SpaceExhausted("pareto: there is no front, every allowed configuration was proposed")
-    found = {name: _first_fresh(models, compared) for name, compared in _compared(policy).items()}
+    found = {name: _first_fresh(models, compared) for name, compared in compared_by(policy).items()}
     picked = {name: u for name, u in found.items() if u is not None}
     return front_among(landscape, U, picked, CONTEXTUAL)
 
 
-def _landscape(models: FittedModels) -> Landscape:
-    assert models.log_cost is not None  # `_models` refuses
+def landscape_of(models: FittedModels) -> Landscape:
+    """Improvement and cost by these models, which know a cost."""
+    assert models.log_cost is not None  # `models_at` refuses
     return Landscape(models.improvement, models.log_cost, _again(models).domain)
 
 
@@ -222,7 +233,7 @@ def _again(models: FittedModels) -> FittedModels:
     return replace(models, rng=deepcopy(models.rng))
 
 
-def _compared(policy: Policy | None) -> Mapping[str, Compared]:
+def compared_by(policy: Policy | None) -> Mapping[str, Compared]:
     """The policies that pick: the four, with the study's own in the place of the default one of its kind."""
     if not isinstance(policy, Compared):
         return COMPARED

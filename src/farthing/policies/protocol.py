@@ -134,6 +134,15 @@ def needs_steps(policy: Policy) -> bool:
     return bool(getattr(policy, "needs_steps", hasattr(policy, "decide")))
 
 
+def require_whole(policy: Policy) -> None:
+    """An error if a policy has no use for an objective that is evaluated as a whole."""
+    if needs_steps(policy):
+        raise InvalidArgument(
+            f"policy {policy.name!r} is for learners that train step by step: the objective must yield "
+            "or report a value after every step; for one that returns a value use policy='auto'"
+        )
+
+
 def settle_option(policy: Any, option: str, check: Callable[..., Any], *, or_none: bool = False, **bounds: Any) -> None:
     """Check one option in the `__post_init__` of a policy, and store what the check returned: np.int64(3) becomes 3.
 

@@ -84,6 +84,8 @@ def _counted(
 
 
 def _steps_and_cost(trial: TrackedTrial) -> tuple[int, float]:
-    """The number of steps of a trial whose cost is known, and what they cost together."""
+    """The number of steps of a trial whose cost is known, and what they cost together; without the first step of one
+    of the first trainings, which pays for what is done once, such as imports and data."""
     known = [cost for cost in trial.curve.costs if cost is not None]
+    known = known[1:] if trial.cold and len(known) > 1 else known
     return len(known), float(np.sum(known))

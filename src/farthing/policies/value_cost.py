@@ -14,8 +14,8 @@ import numpy as np
 
 from farthing.acquisitions.pareto import non_dominated
 from farthing.direction import Direction
-from farthing.errors import NoTrial
 from farthing.history import TrackedTrial
+from farthing.history.columns import unknown_cost
 from farthing.trial import Status
 
 
@@ -50,10 +50,7 @@ def _paid(trial: TrackedTrial) -> float:
     if trial.added:
         return 0.0
     if trial.cost is None and trial.value is not None:
-        raise NoTrial(
-            f"value_cost_front: the cost of trial {trial.number} is not known, so no total is; tell(..., cost=...) "
-            "gives it"
-        )
+        raise unknown_cost(trial.number)
     return trial.cost or 0.0
 
 

@@ -5,14 +5,14 @@ up."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from farthing.direction import Direction
-from farthing.history.history import TrackedTrial
-from farthing.plain import cut_text, stored_attributes
+from farthing.history.history import Place, TrackedTrial
 from farthing.record import stored_checks as stored
-from farthing.record.state import Encoding, Event, State
+from farthing.record.state import AnyState, Encoding, Event, GrowingState, State
+from farthing.text.plain import cut_text, stored_attributes
 from farthing.trial import ENDS_OF_STUDY, USUAL_END, Config, Curve, EndedBy, Outcome, Status
 
 Json = dict[str, Any]
@@ -78,7 +78,7 @@ class Added(Event):
             None if ended_by is None else EndedBy(ended_by),
         )  # fmt: skip
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.whole("trial", self.trial, least=len(state.history.trials), most=len(state.history.trials))
         self._check_end()
         for value in (*self.curve, *([] if self.value is None else [self.value])):
@@ -94,7 +94,7 @@ class Added(Event):
 
     def _check_end(self) -> None:
         """A value and an error go with how it ended."""
-        status = self._status
+        status = self.final_status
         if status is Status.RUNNING:
             raise ValueError("a known result is running")
         if status is Status.COMPLETE and (self.value is None or self.error is not None):
@@ -109,21 +109,20 @@ class Added(Event):
             raise ValueError("a known result that is paused was paused by the end of a study")
 
     @property
-    def _status(self) -> Status:
+    def final_status(self) -> Status:
         return self.status or (Status.COMPLETE if self.error is None else Status.FAILED)
 
-    def applied(self, state: State) -> State:
-        history, space, status, steps = state.history, state.space, self._status, len(self.curve)
+    def applied(self, state: AnyState) -> AnyState:
+        history, status, steps = state.history, self.final_status, len(self.curve)
         trial = TrackedTrial(
             self.trial, dict(self.config), status, self.value, self.cost, self._curve, self.error, self.attributes,
             reason=REASON, ended_by=self.ended_by or USUAL_END[status], began=self.began, ended=self.ended,
             kept_step=0 if status in (Status.PAUSED, Status.INTERRUPTED) else steps, saved_step=0,
             counted=status is not Status.PAUSED,  # what goes on here becomes an evaluation of this study
-            forgotten=status is Status.INTERRUPTED, added=True, key=space.key(self.config),
-            unit=space.encode(self.config),
+            forgotten=status is Status.INTERRUPTED, added=True, place=Place.of(state.space, self.config),
         )  # fmt: skip
         length = steps if steps and status is Status.COMPLETE else None
-        return replace(state, history=replace(history.with_trial(trial), max_steps=history.max_steps or length))
+        return state.learned(history.with_trial(trial).changed(max_steps=history.max_steps or length))
 
     @property
     def _curve(self) -> Curve:

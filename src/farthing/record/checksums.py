@@ -8,8 +8,11 @@ writes a file can write its checksums too.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+
+_packed = struct.Struct("<qqdq").pack
+_unpacked: Callable[[bytes], tuple[int]] = struct.Struct(">q").unpack
 
 BEGINNING = 0  # in the place of the checksum before the first event
 
@@ -19,9 +22,12 @@ ChainedRow = tuple[int, float, str, str, int]  # with its checksum
 
 def checksum(number: int, time: float, kind: str, body: str, before: int = BEGINNING) -> int:
     """64 bits, as the signed number that SQLite stores."""
-    texts = [text.encode(errors="surrogatepass") for text in (kind, body)]
-    numbers = struct.pack("<qqdq", before, number, time, len(texts[0]))
-    return int.from_bytes(blake2b(numbers + texts[0] + texts[1], digest_size=8).digest(), signed=True)
+    text = kind.encode("utf-8", "surrogatepass")
+    summed = blake2b(_packed(before, number, time, len(text)), digest_size=8)
+    summed.update(text)
+    summed.update(body.encode("utf-8", "surrogatepass"))
+    (found,) = _unpacked(summed.digest())
+    return found
 
 
 def chained(rows: Iterable[Row], before: int = BEGINNING) -> Iterator[ChainedRow]:

@@ -17,12 +17,16 @@ from typing import Any, NamedTuple, Self
 
 from farthing.budget import Charges, Ledger
 from farthing.history import Seen, Way
-from farthing.history.history import TrackedTrial
+from farthing.history.history import Place, TrackedTrial
 from farthing.record import stored_checks as stored
-from farthing.record.state import CAN_GO_ON, Encoding, Event, Ran, State, check_stretch
+from farthing.record.state import CAN_GO_ON, AnyState, Encoding, Event, GrowingState, Ran, State, check_stretch
 from farthing.trial import ENDS_OF_STUDY, EndedBy, Outcome, Proposal, Report, Status
 
 Json = dict[str, Any]
+
+NEW = TrackedTrial(0, {}, Status.RUNNING)  # before it is known which
+
+TOLD = "cost"  # the unit that no meter shows
 
 ASKED_BY = {
     "run": False,
@@ -89,13 +93,13 @@ class Asked(Event):
             body["trial"], encoding.space.load_config(body["config"]), body["predicted_cost"], body["reason"],
             body["fits"], body.get("start_step", 0), body.get("until_step"),
         )  # fmt: skip
-        way = Way(body.get("way", Way.FULL))  # older files know no other
+        way = stored.member(Way, body.get("way", "full"))  # older files know no other
         pending = ASKED_BY[body.get("by", "run")]
         charges, seconds, objective = body["charges"], body.get("seconds"), body.get("objective")
         prepared = PreparedFrom(**body["prepared"]) if "prepared" in body else None
         return cls(body["ask"], proposal, body["ledger"], charges, seconds, way, pending, objective, prepared)
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         proposal = self.proposal
         stored.whole("ask", self.ask, most=state.history.asks)
         stored.whole("trial", proposal.trial, most=len(state.history.trials))
@@ -112,32 +116,32 @@ class Asked(Event):
             stored.ledger(self.prepared.ledger)
         check_stretch(proposal, state)
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         history, proposal = state.history, self.proposal
         new = proposal.trial >= len(history.trials)
-        if not new:
-            before = history.trials[proposal.trial]
-        else:
-            config, space = dict(proposal.config), state.space
-            before = TrackedTrial(
-                proposal.trial, config, Status.RUNNING, key=space.key(config), unit=space.encode(config),
-                began=state.time, start_up=self.charges.get("start-up", {}),
-            )  # fmt: skip
+        before = NEW if new else history.trials[proposal.trial]
         # What a trial that was cut short has spent of its predicted cost still counts.
         same_stretch = not new and (before.status is Status.RUNNING or before.cut_short)
-        trial = replace(
-            before, status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
+        trial = before.changed(
+            status=Status.RUNNING, predicted_cost=proposal.predicted_cost, reason=proposal.reason, error=None,
             ended_by=None, kept_step=proposal.start_step, until_step=proposal.until_step,
             from_step=before.from_step if same_stretch else proposal.start_step,
-            pending=self.pending, forgotten=False, ended=None,
+            pending=self.pending, forgotten=False, ended=None, **(self._begun(state) if new else {}),
         )  # fmt: skip
-        fits = {**history.fits, **proposal.fits}
-        grown = replace(history, trials=history.trials.with_trial(trial), asks=self.ask + 1, fits=fits)
         if self.objective is not None:
-            state = replace(state, objective=Ran(self.objective, proposal.trial))
+            state = state.changed(objective=Ran(self.objective, proposal.trial))
+        grown = history.with_asked(trial, self.ask + 1, proposal.fits)
         known = not new and before.status is Status.RUNNING  # promised by a process that ended without a word
         cost = (proposal.predicted_cost or 0.0) - (before.predicted_cost or 0.0 if known else 0.0)
         return state.grown(grown, self.charges, cost, 0 if known else 1)
+
+    def _begun(self, state: State | GrowingState) -> dict[str, Any]:
+        """What a new trial keeps from its beginning."""
+        config = dict(self.proposal.config)
+        return {
+            "number": self.proposal.trial, "config": config, "place": Place.of(state.space, config),
+            "began": state.time, "start_up": self.charges.get("start-up", {}), "cold": _is_cold(state),
+        }  # fmt: skip
 
     def seen(self, before: State, earlier: Iterable[Asked], prepared_from: State | None = None) -> State:
         """What this ask knew: the ledger as it was stored, and what was promised to its own earlier proposals; and the
@@ -185,7 +189,7 @@ class Reported(Event):
         )  # fmt: skip
         return cls(body["trial"], report, body["charges"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         report = self.report
         stored.whole("trial", self.trial)
         stored.number("value", report.value)
@@ -196,13 +200,13 @@ class Reported(Event):
         stored.attributes(report.attributes)
         stored.charges(self.charges)
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         trial, report = state.history.running_trial(self.trial), self.report
         step = trial.kept_step + 1
         new = step > len(trial.curve)
-        further = replace(
-            trial, curve=trial.curve.with_report(report) if new else trial.curve,
-            value=_least(trial.value, report.value if new else None), cost=_sum(trial.cost, report.cost),
+        further = trial.changed(
+            curve=trial.curve.with_report(report) if new else trial.curve,
+            value=least_of(trial.value, report.value if new else None), cost=sum_of(trial.cost, report.cost),
             attributes={**trial.attributes, **report.attributes}, kept_step=step, undecided=new,
             saved_step=step if report.saved else trial.saved_step,
         )  # fmt: skip
@@ -225,17 +229,17 @@ class Moved(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["trial"], body["until_step"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
         trial = state.history.trials[self.trial]
         stored.whole("until_step", self.until_step, least=trial.kept_step + 1, most=stored.MOST_STEPS)
         if trial.status not in CAN_GO_ON:
             raise ValueError(f"trial {self.trial} is {trial.status.value}, and its stop was moved")
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         before = state.history.trials[self.trial]
         cost = _in_proportion(before, self.until_step)
-        trial = replace(before, until_step=self.until_step, predicted_cost=cost, undecided=False)
+        trial = before.changed(until_step=self.until_step, predicted_cost=cost, undecided=False)
         promised = (cost or 0.0) - (before.predicted_cost or 0.0) if before.status is Status.RUNNING else 0.0
         return state.grown(state.history.with_trial(trial), {}, promised)
 
@@ -256,16 +260,16 @@ class Dropped(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["trial"], body["kept_step"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.whole("trial", self.trial, most=len(state.history.trials) - 1)
         trial = state.history.trials[self.trial]
         stored.whole("kept_step", self.kept_step, most=len(trial.curve))
         if trial.status not in CAN_GO_ON:
             raise ValueError(f"trial {self.trial} is {trial.status.value}, and was dropped")
 
-    def applied(self, state: State) -> State:
-        trial = replace(state.history.trials[self.trial], kept_step=self.kept_step, saved_step=self.kept_step)
-        return replace(state, history=state.history.with_trial(trial))
+    def applied(self, state: AnyState) -> AnyState:
+        trial = state.history.trials[self.trial].changed(kept_step=self.kept_step, saved_step=self.kept_step)
+        return state.changed(history=state.history.with_trial(trial))
 
 
 @dataclass(frozen=True)
@@ -295,14 +299,17 @@ class Ended(Event):
 
     @classmethod
     def read(cls, body: Json, encoding: Encoding) -> Self:
-        status, error = Status(body["status"]), body["error"]
-        ended_by = EndedBy(body["ended_by"]) if "ended_by" in body else _ended_by_in_old_files(status, error)
+        status, error = stored.member(Status, body["status"]), body["error"]
+        if "ended_by" in body:
+            ended_by: EndedBy | None = stored.member(EndedBy, body["ended_by"])
+        else:
+            ended_by = _ended_by_in_old_files(status, error)
         outcome = Outcome(
             status, encoding.direction.turned(body["value"]), body["cost"], error, body["attributes"], ended_by
         )  # fmt: skip
         return cls(body["trial"], outcome, body["charges"], body.get("forgotten", False))
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         outcome = self.outcome
         stored.switch("forgotten", self.forgotten)
         stored.whole("trial", self.trial)
@@ -319,13 +326,13 @@ class Ended(Event):
         stored.attributes(outcome.attributes)
         stored.charges(self.charges)
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         history, outcome = state.history, self.outcome
         running = history.running_trial(self.trial)
         iterative, alive = len(running.curve) > 0, outcome.status is Status.PAUSED
-        trial = replace(
-            running, status=outcome.status, value=_least(running.value, outcome.value),
-            cost=_sum(running.cost, outcome.cost) if iterative else outcome.cost, error=outcome.error,
+        trial = running.changed(
+            status=outcome.status, value=least_of(running.value, outcome.value),
+            cost=sum_of(running.cost, outcome.cost) if iterative else outcome.cost, error=outcome.error,
             attributes={**running.attributes, **outcome.attributes}, ended_by=outcome.ended_by,
             kept_step=running.kept_step if alive else running.saved_step,
             counted=running.counted or outcome.status is not Status.INTERRUPTED,
@@ -335,7 +342,7 @@ class Ended(Event):
         length = len(trial.curve) if iterative and trial.status is Status.COMPLETE else None
         grown = history.with_trial(trial)
         if history.max_steps is None and length is not None:
-            grown = replace(grown, max_steps=length)
+            grown = grown.changed(max_steps=length)
         return state.grown(grown, self.charges, -(running.predicted_cost or 0.0), -1)
 
 
@@ -346,11 +353,22 @@ def _in_proportion(trial: TrackedTrial, until_step: int) -> float | None:
     return trial.predicted_cost * max(until_step - trial.from_step, 1) / (trial.until_step - trial.from_step)
 
 
-def _least(a: float | None, b: float | None) -> float | None:
+def least_of(a: float | None, b: float | None) -> float | None:
     return b if a is None else a if b is None else min(a, b)
 
 
-def _sum(a: float | None, b: float | None) -> float | None:
+def _is_cold(state: State | GrowingState) -> bool:
+    """Whether a new trial is one of the first that a process evaluates, and its cost is what a meter shows."""
+    latest_first = reversed(state.history.trials)  # known results may be thousands, and have not been evaluated here
+    ledger = None if any(map(_has_ended, latest_first)) else state.budgeted
+    return ledger is not None and ledger.unit != TOLD
+
+
+def _has_ended(trial: TrackedTrial) -> bool:
+    return trial.status is not Status.RUNNING and not trial.added
+
+
+def sum_of(a: float | None, b: float | None) -> float | None:
     """What is known of two costs together."""
     return a if b is None else (a or 0.0) + b
 

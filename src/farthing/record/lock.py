@@ -24,8 +24,8 @@ from os import PathLike
 from pathlib import Path
 
 from farthing.errors import StorageError
-from farthing.plain import warn
 from farthing.record.paths import OWNER_ONLY, require_writable
+from farthing.text.plain import warn
 
 try:
     import fcntl

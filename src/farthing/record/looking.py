@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from farthing.errors import StorageError
-from farthing.plain import warn
 from farthing.record.checksums import BEGINNING
 from farthing.record.marks import HEARTBEAT, DamagedMark, Use, body_of, use_of
-from farthing.record.paths import require_ordinary
+from farthing.record.paths import MAGIC, require_ordinary
 from farthing.record.recovery import (
     CHECKED_FROM,
     SECONDS_TO_WAIT,
@@ -37,8 +36,7 @@ from farthing.record.recovery import (
 from farthing.record.schema import APPLICATION_ID, Format, is_blank, number_of, version_in
 from farthing.record.sharing import is_used
 from farthing.record.wal import HEADER
-
-MAGIC = b"SQLite format 3\0"
+from farthing.text.plain import warn
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,18 @@ def look(path: Path, name: str, form: Format, after: Known = NOTHING) -> Content
         time.sleep(0.02)
 
 
+@contextmanager
+def glimpse(path: Path, name: str, form: Format) -> Iterator[sqlite3.Connection]:
+    """A file to read from as it is: a study by its schema, of which neither checksums nor pages have been checked."""
+    require_ordinary(path, name)
+    looking = _Look(path, name, form, FileState.of(path), NOTHING)
+    try:
+        with looking.glimpse() as found:
+            yield found
+    except (*UNREADABLE, OSError) as error:
+        raise StorageError(f"{name}: cannot be read at a glance ({error})") from error
+
+
 def _explained(path: Path, name: str, error: BaseException) -> StorageError:
     if isinstance(error, StorageError):
         return error
@@ -115,15 +125,33 @@ class _Look:
         if self.state.size == 0:
             self._require_known(0, BEGINNING)
             return Contents(self.state)
+        used, log = self._log()
+        if loss := log.loss:
+            self.said.append(loss)
+        with self._connection(used, log) as connection:
+            return self._read(connection, bool(used), log)
+
+    @contextmanager
+    def glimpse(self) -> Iterator[sqlite3.Connection]:
+        """A connection to a file that is a study by its schema."""
+        if self.state.size == 0:
+            raise StorageError(f"{self.name}: the file is empty")
+        used, log = self._log()
+        with self._connection(used, log) as connection:
+            if is_blank(connection):
+                raise StorageError(f"{self.name}: the file holds no study yet")
+            version_in(connection, self.form, self.name)
+            connection.execute("BEGIN")
+            yield connection
+
+    def _log(self) -> tuple[bool | None, KnownLog]:
+        """Whether the file is used, None if that is not known, and its log if that has to be looked through."""
         used = is_used(self.path) if self.state.unclean else False
         log = KnownLog.of(self.path) if self.state.unclean and not used else KnownLog()
         if not log.state.readable:
             file = log_of(self.path).name
             raise self._damaged(f"its write-ahead log {file} is damaged at its beginning, so what it held is lost")
-        if loss := log.loss:
-            self.said.append(loss)
-        with self._connection(used, log) as connection:
-            return self._read(connection, bool(used), log)
+        return used, log
 
     @contextmanager
     def _connection(self, used: bool | None, log: KnownLog) -> Iterator[sqlite3.Connection]:

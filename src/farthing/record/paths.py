@@ -19,6 +19,8 @@ from farthing.errors import StorageError
 OWNER_ONLY = 0o600  # a study holds what its user runs and finds: nobody else's to read
 COMPANIONS = ("-wal", "-shm", "-journal")  # of SQLite, next to the file
 
+MAGIC = b"SQLite format 3\0"  # the first bytes of a study's file
+
 KINDS = {
     stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device", stat.S_IFLNK: "a symbolic link",

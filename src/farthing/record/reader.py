@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,11 @@ class StudyFile(Results):
         self._show()
 
     def _show(self) -> None:
-        """A trial that is running here is shown as running while somebody writes to the file, else as interrupted; what
-        was spent since the last event is in the heartbeat."""
+        """A trial that is running here is shown as running while somebody writes to the file, else as interrupted, and
+        the study as paused only then; what was spent since the last event is in the heartbeat."""
         written, live = self._written, self.runner is not None
         due = self.record.spent_since(written, live=live)
-        state = written if live else written.interrupted()
+        state = written if live else replace(written.interrupted(), requests=written.requests.begun_anew())
         self.record.state = state.charged(due) if due else state
 
 
@@ -71,7 +72,7 @@ def read_study(path: str | PathLike[str]) -> StudyFile:
     rows = list(log.read())
     settings = settings_in(rows, log.name)
     try:
-        space, left_out = _as_described(settings.space)
+        space, left_out = as_described(settings.space)
         knowledge = CostKnowledge().with_stored(settings.cost)
     except Exception as error:  # whatever a file of unknown origin holds
         raise StorageError(f"{path}: event 1 cannot be read ({error!r:.200})") from error
@@ -89,7 +90,7 @@ class OptionPlaceholder:
         return self._text
 
 
-def _as_described(description: Mapping[str, Any]) -> tuple[Space, tuple[str, ...]]:
+def as_described(description: Mapping[str, Any]) -> tuple[Space, tuple[str, ...]]:
     """The space of a file as far as the file can hold it, and what else there was."""
     copy = deepcopy(dict(description))
     left_out: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from copy import deepcopy
 from typing import Any
@@ -30,26 +30,30 @@ from farthing.errors import (
     TargetReached,
     UnknownTrial,
 )  # fmt: skip
-from farthing.escaping import on_one_line
 from farthing.history import History
+from farthing.history.columns import Columns
 from farthing.history.cost_knowledge import CostKnowledge
 from farthing.history.warm_start import WarmStart
-from farthing.plain import headline, warn
 from farthing.record import added as added  # its kind of event is to be known
 from farthing.record import stored_checks as stored
 from farthing.record import stored_fits
 from farthing.record.events import Asked
 from farthing.record.heartbeat import Heartbeat
 from farthing.record.lock import WriteLock
-from farthing.record.state import Encoding, Event, State, read_event, write_event
+from farthing.record.moments import Moments
+from farthing.record.requests import Answered
+from farthing.record.state import AnyState, Encoding, Event, GrowingState, State, read_event, write_event
 from farthing.record.storage import EventLog, SQLiteLog, open_log
 from farthing.record.study_events import Budgeted, Charged, Noted, Opened, Valued
 from farthing.record.writing import Overtaken
 from farthing.space import Space
+from farthing.text.escaping import on_one_line
+from farthing.text.plain import headline, warn
 from farthing.trial import Status, Trial
 
 Rows = Sequence[tuple[str, str]]  # kind and JSON text of events
 
+MANY = 32  # events that are read at once, so that it pays to go through all trials once more
 LONGEST_CAUSE = 200  # characters of what is wrong with an event, in a message
 
 
@@ -66,8 +70,11 @@ class Record:
         )  # fmt: skip
         self._first = State(space, history)
         self.state = self._first
+        self._moments: Moments | None = Moments()  # None after many events were read at once: see `moments`
         self._owed: Charges = {}  # found in the heartbeat of a process that was killed; the next write begins with it
         self._lock = threading.RLock()  # a heartbeat comes from another thread
+        self.begun_at = 0.0  # when the study was begun, in seconds since 1970
+        self.budget_set = 0.0  # when its budget was changed here
         self._last_of: dict[int, int] = {}  # the number of each trial's last event, of those that were read
         self.writing = WriteLock(self.storage)
 
@@ -76,6 +83,7 @@ class Record:
         """That of a new study."""
         record = cls(log, settings, space, knowledge)
         record.write(settings)
+        record.begun_at = record.state.time or 0.0
         return record
 
     @classmethod
@@ -85,6 +93,7 @@ class Record:
         """That of an existing file, of which the first event is known. What a run left running there was
         interrupted, and what it spent since its last events is owed."""
         record = cls(log, settings, space, knowledge)
+        record.begun_at = log.times[0]
         record.state = record.after(record.state, rows[1:], log.times[1:], 1)
         record._owed = record.spent_since(record.state, live=False)
         record.state = record.state.interrupted()
@@ -117,6 +126,7 @@ class Record:
         """Let the budget be this one from here on; not while another process runs the study, which would break."""
         if self.state.budgeted is None or self.state.budgeted.budget != budget:
             self.write(Budgeted(budget))
+            self.budget_set = self.state.time or 0.0
 
     def value(self, worth: float | None) -> None:
         """Let an improvement by 1 be worth this much from here on; None leaves it as it is."""
@@ -141,6 +151,8 @@ class Record:
                 time = self._append(*happened)
             state = self.state.at(time)
             for event in happened:
+                if self._moments is not None:
+                    self._moments.pass_by(event, state)
                 state = event.applied(state)
             self.state = state
 
@@ -213,12 +225,20 @@ class Record:
     def after(self, state: State, rows: Rows, times: Sequence[float], known: int) -> State:
         """The state after some more events were read, of which the first comes after `known` others; each is checked
         before it is believed."""
+        if len(rows) > MANY and len(rows) > len(state.history.trials) // MANY:
+            self._moments = None
+            return self._after(GrowingState(state), rows, times, known).state()
+        return self._after(state, rows, times, known)
+
+    def _after(self, state: AnyState, rows: Rows, times: Sequence[float], known: int) -> AnyState:
         for number, ((kind, body), time) in enumerate(zip(rows, times, strict=True), start=known + 1):
             try:
                 event = read_event(kind, body, self._encoding)
                 event.check(state)
                 if isinstance(event, Asked):
                     stored_fits.check(event.proposal.fits, self.settings.policy, len(self.space))
+                if self._moments is not None:
+                    self._moments.pass_by(event, state)
                 state = event.applied(state.at(time))
                 if event.about is not None:
                     self._last_of[event.about] = number
@@ -231,7 +251,7 @@ class Record:
         self._require_finite_ledger(state)
         return state
 
-    def _require_finite_ledger(self, state: State) -> None:
+    def _require_finite_ledger(self, state: State | GrowingState) -> None:
         """Each charge may be finite and their sum not."""
         ledger = state.budgeted
         if ledger is None:
@@ -262,11 +282,26 @@ class Record:
         count = len(state.history.trials)
         raise InvalidArgument(f"trial: expected the number of a trial that was asked for, below {count}, got {trial!r}")
 
+    @property
+    def moments(self) -> Moments:
+        """What was known when some of the trials were asked for; the file is read again for it, once, where it was read
+        as a whole."""
+        if self._moments is None:
+            self._moments = Moments.of(self.past()[: self.events], self._first)
+        return self._moments
+
     def past(self) -> list[Event]:
         """Every event so far. A file is looked at anew: reading moves where this log writes next."""
         log = self.log if self.storage is None else open_log(self.storage)
         with nullcontext(log) if log is self.log else closing(log):
             return [read_event(kind, body, self._encoding) for kind, body in log.read()]
+
+    def replayed_from_start(self) -> Iterator[tuple[Event, State]]:
+        """Every event so far, each with the state before it."""
+        state = self._first
+        for event in self.past():
+            yield event, state
+            state = event.applied(state)
 
 
 def settings_in(rows: Rows, name: str) -> Opened:
@@ -301,8 +336,29 @@ class Results:
         return deepcopy(dict(self.record.notes))
 
     @property
+    def requests(self) -> list[Answered]:
+        """What was asked of the study by somebody who looks at it, and what came of it; the last ones."""
+        return list(self.record.state.requests.recent)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the run begins nothing new until somebody resumes it."""
+        return self.record.state.requests.is_paused
+
+    @property
     def trials(self) -> list[Trial]:
         return [self.record.direction.shown(trial) for trial in self.record.history.trials]
+
+    def some(self, numbers: Iterable[int]) -> list[Trial]:
+        """The trials of these numbers, such as one page of a table; `columns` says in which order they may stand."""
+        trials, shown = self.record.history.trials, self.record.direction.shown
+        return [shown(trials[int(number)]) for number in numbers]
+
+    @property
+    def columns(self) -> Columns:
+        """Of all trials, with values in the user's own sign."""
+        columns = self.record.history.trials.columns
+        return columns.turned if self.record.direction.maximize else columns
 
     def trial(self, number: int) -> Trial:
         trials = self.record.history.trials

@@ -31,12 +31,10 @@ def check(fits: Any, policy: Mapping[str, Any], parameters: int) -> None:
 
 def _numbers(name: str, given: Any, parameters: int) -> None:
     """Any JSON whose numbers are finite."""
-    if isinstance(given, Mapping):
-        for item in given.values():
-            _numbers(name, item, parameters)
-    elif isinstance(given, list):
-        for item in given:
-            _numbers(name, item, parameters)
+    if isinstance(given, list | dict | Mapping):
+        for item in given if isinstance(given, list) else given.values():
+            if type(item) is not float or not -LARGEST <= item <= LARGEST:
+                _numbers(name, item, parameters)
     elif given is not None and not isinstance(given, str | bool):
         _bounded(name, given, LARGEST)
 
@@ -51,7 +49,8 @@ def _logs(name: str, given: Any, length: int, most: float = LARGEST_LOG) -> None
     if not isinstance(given, list) or len(given) != length:
         raise ValueError(f"{name} is not a list of {length} numbers")
     for item in given:
-        _bounded(name, item, most)
+        if type(item) is not float or not -most <= item <= most:
+            _bounded(name, item, most)
 
 
 def _process(name: str, given: Any, parameters: int) -> None:

@@ -3,14 +3,17 @@ state.py; what happens to trials is in events.py."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from farthing.budget import Budget, Charges, Ledger
-from farthing.plain import plain
 from farthing.record import stored_checks as stored
 from farthing.record import stored_settings
-from farthing.record.state import Encoding, Event, Prospect, State
+from farthing.record.mailbox import ACTIONS, ENQUEUE, is_id
+from farthing.record.requests import MOST_QUEUED, Answered
+from farthing.record.state import AnyState, Encoding, Event, GrowingState, Prospect, State
+from farthing.text.plain import plain
+from farthing.trial import Config
 
 Json = dict[str, Any]
 
@@ -44,10 +47,10 @@ class Opened(Event):
         stored_settings.check(body)
         return cls(**{**body, "start": tuple(body["start"])})
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         raise ValueError("a study is opened once")
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         return state
 
 
@@ -66,13 +69,13 @@ class Budgeted(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(Budget.from_json(body["budget"]))
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         """A Budget checks itself."""
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         held = state.budgeted or Ledger(self.budget)
         ledger = Ledger(self.budget, held.accounts, held.committed, held.running)
-        return replace(state, budgeted=ledger, judged=None)
+        return state.changed(budgeted=ledger, judged=None)
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,13 @@ class Valued(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["worth"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.number("worth", self.worth)
         if self.worth <= 0.0:
             raise ValueError(f"an improvement is worth {self.worth!r}")
 
-    def applied(self, state: State) -> State:
-        return replace(state, history=replace(state.history, worth=self.worth), judged=None)
+    def applied(self, state: AnyState) -> AnyState:
+        return state.changed(history=state.history.changed(worth=self.worth), judged=None)
 
 
 @dataclass(frozen=True)
@@ -116,15 +119,15 @@ class Judged(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["gain"], body["cost"], body["charges"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         for name in ("gain", "cost"):
             stored.amount(name, getattr(self, name))
         stored.charges(self.charges)
         if state.history.worth is None:
             raise ValueError("nobody has said what an improvement is worth")
 
-    def applied(self, state: State) -> State:
-        return replace(state.charged(self.charges), judged=Prospect(self.gain, self.cost))
+    def applied(self, state: AnyState) -> AnyState:
+        return state.charged(self.charges).changed(judged=Prospect(self.gain, self.cost))
 
 
 @dataclass(frozen=True)
@@ -142,10 +145,10 @@ class Charged(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["charges"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.charges(self.charges)
 
-    def applied(self, state: State) -> State:
+    def applied(self, state: AnyState) -> AnyState:
         return state.charged(self.charges)
 
 
@@ -164,9 +167,59 @@ class Noted(Event):
     def read(cls, body: Json, encoding: Encoding) -> Self:
         return cls(body["notes"])
 
-    def check(self, state: State) -> None:
+    def check(self, state: State | GrowingState) -> None:
         stored.mapping("notes", self.notes)
         stored.plain("notes", self.notes)
 
-    def applied(self, state: State) -> State:
-        return replace(state, notes=self.notes)
+    def applied(self, state: AnyState) -> AnyState:
+        return state.changed(notes=self.notes)
+
+
+@dataclass(frozen=True)
+class Requested(Event):
+    """Somebody who looks at the study has asked for something (mailbox.py), and it was done, or `refused`, and why.
+
+    A new budget is an event of its own, before this one. A `config` is to be evaluated next. Without an `id` nobody has
+    asked: a run has begun, and is not paused, whatever the one before it was.
+    """
+
+    kind = "requested"
+
+    id: str
+    action: str
+    budget: str | None = None  # as it was asked for
+    config: Config | None = None  # of one that was done
+    refused: str | None = None
+
+    def body(self, encoding: Encoding) -> Json:
+        config = None if self.config is None else encoding.space.store_config(self.config)
+        given = {"budget": self.budget, "config": config, "refused": self.refused}
+        return {"id": self.id, "action": self.action, **{key: part for key, part in given.items() if part is not None}}
+
+    @classmethod
+    def read(cls, body: Json, encoding: Encoding) -> Self:
+        config = encoding.space.load_config(body["config"]) if "config" in body else None
+        return cls(body["id"], body["action"], body.get("budget"), config, body.get("refused"))
+
+    def check(self, state: State | GrowingState) -> None:
+        stored.text("id", self.id)
+        if self.id and not is_id(self.id):
+            raise ValueError(f"{self.id[:80]!r} is the id of no request")
+        if self.action not in ACTIONS:
+            raise ValueError("nobody can ask for that action")
+        for name in ("budget", "refused"):
+            if getattr(self, name) is not None:
+                stored.text(name, getattr(self, name))
+        if (self.config is not None) != (self.action == ENQUEUE and self.refused is None):
+            raise ValueError("a request has a configuration exactly if that is to be evaluated")
+        if self.config is not None and len(state.requests.still_queued(state.history.taken)) >= MOST_QUEUED:
+            raise ValueError(f"{MOST_QUEUED} configurations wait to be evaluated")
+
+    def applied(self, state: AnyState) -> AnyState:
+        if not self.id:
+            return state.changed(requests=state.requests.begun_anew())
+        answer = Answered(self.id, self.action, state.time, self.budget, self.config, self.refused)
+        key = None if self.config is None else state.space.key(self.config)
+        requests = state.requests.with_answer(answer, key, state.history.taken)
+        judged = state.judged if self.config is None else None  # there is something to evaluate again
+        return state.changed(requests=requests, judged=judged)

@@ -2,7 +2,8 @@
 
 While the run waits for evaluations, time is theirs, however many there are. While nothing runs and the run waits for a
 worker process to be ready, it is time to start up. All the rest is the optimiser's. All three are due until they are
-charged with the next event. The clock never goes backwards. A second thread may read it (heartbeat.py): what it holds
+charged with the next event. The clock never goes backwards. While nothing runs because somebody has paused the study,
+time is nobody's, and never charged. A second thread may read it (heartbeat.py): what it holds
 is one value, which is replaced and never changed.
 
 What the time is, a timer says: all of a run reads the one of its clock. Where evaluations are simulated, it is that of
@@ -78,13 +79,14 @@ NOBODY = Ages()
 
 
 class Uncharged(NamedTuple):
-    """Three sums that grow in turn, as they were at `moment`."""
+    """Sums that grow in turn, as they were at `moment`."""
 
     moment: float
     growing: str = "worked"  # which of the sums
     waited: float = 0.0  # for evaluations
     started: float = 0.0  # workers
     worked: float = 0.0  # the optimiser
+    rested: float = 0.0  # while the study was paused: nobody's
 
     def at(self, moment: float) -> Uncharged:
         """As they are at a later moment; an objective in this process may have turned back the clock."""
@@ -121,6 +123,10 @@ class Clock:
     def work(self) -> None:
         """From here on time is the optimiser's."""
         self._due = self.now._replace(growing="worked")
+
+    def rest(self) -> None:
+        """From here on time is nobody's: somebody has paused the study, and nothing runs."""
+        self._due = self.now._replace(growing="rested")
 
     @contextmanager
     def starting(self) -> Iterator[None]:

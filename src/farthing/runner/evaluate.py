@@ -12,9 +12,9 @@ from typing import Any, cast
 
 from farthing.checks import read_cost, read_value
 from farthing.errors import InvalidArgument, TrainingStopped
-from farthing.plain import cut_text, kept_attributes, shown, text_of
 from farthing.runner.interrupts import Terminated
 from farthing.runner.reports import YIELDS, Reports
+from farthing.text.plain import cut_text, kept_attributes, shown, text_of
 from farthing.trial import Config, Outcome, Status
 
 

@@ -10,16 +10,17 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from farthing.plain import shown, warn
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import as_outcome, close_steps, evaluate, next_step
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.runner.reports import OVER, Reports
+from farthing.text.plain import shown, warn
 from farthing.trial import Config, Decision, Objective, Outcome
 
 
@@ -134,6 +135,7 @@ class InProcess:
 
     def wait(self, seconds: float | None) -> list[TrialAnswer]:
         if self._next is None:
+            wait(self._interrupts.wakeups, seconds or 0.0)
             return []
         (trial, action), self._next = self._next, None
         self._began = time.perf_counter()

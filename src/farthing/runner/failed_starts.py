@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import time
 
-from farthing.plain import warn
 from farthing.runner.worker_process import CannotIsolate
+from farthing.text.plain import warn
 
 MOMENTARY = {
     errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EINTR,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from farthing.errors import EveryTrialFailed
-from farthing.escaping import on_one_line
-from farthing.plain import counted, error_kind, headline
+from farthing.text.escaping import on_one_line
+from farthing.text.plain import counted, error_kind, headline
 from farthing.trial import Trial
 
 MAX_FAILURES = 5  # one bad region of a space may hold two or three first trials, hardly five that fail alike

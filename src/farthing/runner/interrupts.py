@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -21,6 +22,7 @@ from typing import Any, Self
 
 from farthing.runner.forks import TERMINATIONS, reset_in_forks
 
+MOMENT = 0.1  # seconds within which a signal to all processes of a job arrives
 DRAINED_BYTES = 4096  # read at once from the wake-up socket; a signal is one byte
 
 
@@ -80,6 +82,14 @@ class Interrupts:
     def terminated(self) -> bool:
         """Whether SIGTERM or SIGHUP came."""
         return self.terminated_by is not None
+
+    @property
+    def is_preempted(self) -> bool:
+        """Whether whoever sent a worker SIGTERM or SIGHUP signals the run too: schedulers of clusters signal all
+        processes of a job, in any order."""
+        if not self.terminated:
+            time.sleep(MOMENT)
+        return self.terminated
 
     @property
     def how_terminated(self) -> str:

@@ -4,9 +4,9 @@ evaluates nothing at all."""
 from __future__ import annotations
 
 from farthing.history import History
-from farthing.plain import warn
 from farthing.runner.objective_code import code_of, differ
 from farthing.session import Session
+from farthing.text.plain import warn
 from farthing.trial import Objective
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from farthing import checks
 from farthing.budget import Budget
 from farthing.errors import InvalidArgument
-from farthing.plain import warn
 from farthing.runner.available_memory import available_bytes
 from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
@@ -25,6 +24,7 @@ from farthing.runner.pool import ProcessPool
 from farthing.runner.process_tree import require_process_usage
 from farthing.runner.worker_process import CannotIsolate, NoProcesses, WorkerSetup
 from farthing.session import Session
+from farthing.text.plain import warn
 from farthing.trial import Objective
 
 CHECKED_BETWEEN = "then the budget is checked only between evaluations and steps"

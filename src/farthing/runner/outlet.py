@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
-from farthing.plain import counted
 from farthing.runner.background import start_thread
+from farthing.text.plain import counted
 
 ONE_WAIT = 0.05  # seconds for one text to be written: a pipe or terminal that is read takes microseconds
 ALL_WAITS = 0.2  # seconds of a whole run that are waited in vain: budgets are kept to half a second

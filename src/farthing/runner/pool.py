@@ -10,13 +10,13 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Self
 
-from farthing.plain import warn
 from farthing.runner.executors import Assignment, TrialAnswer, warn_of_closing
 from farthing.runner.failed_starts import FailedStarts
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind, Begin, Close, Step
 from farthing.runner.supervisor_process import SupervisorProcess
 from farthing.runner.worker_process import STARTING_SECONDS, CannotIsolate, WorkerProcess, WorkerSetup
+from farthing.text.plain import warn
 from farthing.trial import Config
 
 logger = logging.getLogger("farthing")

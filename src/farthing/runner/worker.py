@@ -25,7 +25,6 @@ from time import perf_counter  # bound here: an objective may replace that of `t
 from types import FrameType
 from typing import Any
 
-from farthing.plain import shown, text_of
 from farthing.run_context import Run, inside
 from farthing.runner.evaluate import (
     WorkerTerminated,
@@ -42,6 +41,7 @@ from farthing.runner.orphans import Orphans
 from farthing.runner.process_tree import adopt_orphans, is_running, kill_tree, open_pidfd, readable, signal_name
 from farthing.runner.reports import OVER, Reports
 from farthing.runner.surroundings import Surroundings
+from farthing.text.plain import shown, text_of
 from farthing.trial import Config, Decision, Outcome, Status
 
 ORPHAN_POLL = 1.0  # seconds between checks that the run is there, where the system does not notify us

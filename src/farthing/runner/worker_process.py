@@ -18,7 +18,6 @@ from typing import IO, Any
 
 from farthing.errors import InvalidArgument
 from farthing.numerics.threads import with_thread_limits
-from farthing.plain import text_of, warn
 from farthing.runner.messages import (
     SPAWNED_MAIN,
     Answer,
@@ -37,6 +36,7 @@ from farthing.runner.processors import processor_count
 from farthing.runner.supervisor_process import LostStart, SupervisorProcess, socket_pair
 from farthing.runner.surroundings import Surroundings
 from farthing.space import Choice, Ordered, Space
+from farthing.text.plain import text_of, warn
 from farthing.trial import Config
 
 CAN_FORK = sys.platform == "linux"  # elsewhere libraries of the system do not survive it, or nobody adopts a fork

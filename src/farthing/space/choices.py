@@ -28,6 +28,7 @@ class _OptionIndex:
         self.options: list[object] = []
         self._first: dict[Hashable, int] = {}
         self._others: dict[Hashable, list[int]] = {}
+        self._texts: dict[str, int] = {}
         self.duplicate: tuple[int, int] | None = None
         for i, option in enumerate(options):
             found = alike(option)
@@ -37,8 +38,12 @@ class _OptionIndex:
             self.options.append(option)
             if self._first.setdefault(found, i) != i:
                 self._others.setdefault(found, []).append(i)
+            if type(option) is str:
+                self._texts.setdefault(option, i)
 
     def find(self, option: object) -> int | None:
+        if type(option) is str:  # the usual one, of which no two are alike but not the same
+            return self._texts.get(option)
         return self._find(option, alike(option))
 
     def _find(self, option: object, found: Hashable) -> int | None:
@@ -101,7 +106,7 @@ class _Listed(EvenBins):
 
     def load(self, stored: object) -> int | None:
         """The inverse of `store`, None if the file holds something else."""
-        number = whole(stored)
+        number = stored if type(stored) is int else whole(stored)
         return number if number is not None and 0 <= number < len(self.items) else None
 
 
@@ -161,7 +166,8 @@ class Ordered(_Listed):
         """The index of a value, or None; 32.0 finds 32 in a grid of numbers."""
         if not self.numeric:
             return super().find(value)
-        return self._by_number.get(value) if is_number(value) else None  # type: ignore[call-overload]
+        plain = type(value) is int or type(value) is float
+        return self._by_number.get(value) if plain or is_number(value) else None  # type: ignore[call-overload]
 
     @cached_property
     def positions(self) -> Array:

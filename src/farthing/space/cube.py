@@ -12,7 +12,7 @@ point for every model.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -43,6 +43,10 @@ class UnitCube:
         self._list = tuple(params.values())
         self._conditions = Conditions(params)
         self._lay_out()
+        # What every configuration goes through: looked up once.
+        when = self._conditions.when
+        self._finders = [(j, self._names[j], self._list[j].find, when[j]) for j in self._conditions.order]
+        self._values: list[Callable[[Any], Any]] = [param.value for param in self._list]
 
     def _lay_out(self) -> None:
         """Precompute what every call on arrays needs: these run inside the search for the next proposal."""
@@ -134,7 +138,7 @@ class UnitCube:
         numbers = np.where(active & ~self._real, levels + 1, 0) @ self._multipliers  # wraps around, as hashes do
         return np.asarray(numbers, dtype=np.intp), np.asarray(~active[:, self._real].any(axis=1))
 
-    def _unit(self, key: Key) -> Array:
+    def unit_of(self, key: Key) -> Array:
         """Unit coordinates (p,) of a key, one number at a time: for a few numbers that is faster than arrays."""
         places: Any = zip(self._list, key, strict=True)
         return np.array([0.5 if place is None else param.unit(place) for param, place in places])

@@ -59,6 +59,8 @@ class Real(ParameterFields):
 
     def find(self, value: object) -> float | None:
         """The place of a value, or None if it is outside the range."""
+        if type(value) is float:
+            return value + 0.0 if self.low <= value <= self.high else None  # -0.0 becomes 0.0
         number = finite(value)
         return number if number is not None and self.low <= number <= self.high else None
 
@@ -225,7 +227,7 @@ class Integer(EvenBins):
 
     def find(self, value: object) -> int | None:
         """The level of a value, or None if it is outside the range."""
-        number = whole(value)
+        number = value if type(value) is int else whole(value)
         if number is None or not self.low <= number <= self.high or (number - self.low) % self.step:
             return None
         return (number - self.low) // self.step

@@ -73,9 +73,10 @@ class Configurations(UnitCube):
         ((0, None), (1, 0.5))
         """
         key: list[float | int | None] = [None] * len(self._list)
-        for j in self._conditions.order:
-            if self._conditions.holds(j, key):
-                key[j] = self._place(j, config)
+        for j, name, find, when in self._finders:
+            if when is None or when.holds(key):
+                place = find(config[name]) if name in config else None
+                key[j] = self._place(j, config) if place is None else place
         return tuple(key)
 
     def _place(self, j: int, config: Mapping[str, Any]) -> float | int:
@@ -89,8 +90,8 @@ class Configurations(UnitCube):
 
     def _config(self, key: Sequence[float | int | None]) -> Config:
         return {
-            name: param.value(place)  # type: ignore[arg-type]  # a place goes to the parameter it came from
-            for name, param, place in zip(self._names, self._list, key, strict=True)
+            name: value(place)  # a place goes to the parameter it came from
+            for name, value, place in zip(self._names, self._values, key, strict=True)
             if place is not None
         }
 
@@ -127,7 +128,7 @@ class Configurations(UnitCube):
         >>> Space(eta=Real(0, 2), depth=Integer(1, 4)).encode({"eta": 0.5, "depth": 1}).tolist()
         [0.25, 0.125]
         """
-        return self._unit(self.key(config))
+        return self.unit_of(self.key(config))
 
     def encode_many(self, configs: Iterable[Mapping[str, Any]]) -> Array:
         """Unit coordinates (n, p) of several configurations.
@@ -180,17 +181,18 @@ class Configurations(UnitCube):
         >>> Space(kind=Choice(["a", "b"]), depth=Integer(1, 4)).load_config({"kind": 1, "depth": 2})
         {'kind': 'b', 'depth': 2}
         """
-        places: dict[str, float | int] = {}
+        config: Config = {}
         for name, value in stored.items():
             if name not in self._params:
                 raise InvalidConfig(f"unknown parameter {name!r}; parameters are {quoted(self._names)}")
-            place = self._params[name].load(value)
+            param = self._params[name]
+            place = param.load(value)
             if place is None:
-                raise InvalidConfig(
-                    f"parameter {name!r}: stored {value!r} does not stand for {self._params[name].accepted}"
-                )
-            places[name] = place
-        return self._config([places.get(name) for name in self._names])
+                raise InvalidConfig(f"parameter {name!r}: stored {value!r} does not stand for {param.accepted}")
+            config[name] = param.value(place)  # type: ignore[arg-type]  # a place goes to the parameter it came from
+        if len(config) == len(self._names) and tuple(config) == self._names:
+            return config
+        return {name: config[name] for name in self._names if name in config}
 
 
 Forbid: TypeAlias = Callable[[Config], bool] | Iterable[Mapping[str, object]]

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from farthing.numerics.threads import one_blas_thread
 from farthing.surrogates.cost import choice, lines
-from farthing.surrogates.cost.censored import AS_LONG_AGAIN, imputed
+from farthing.surrogates.cost.censored import AS_LONG_AGAIN, imputed, warmed
 
 SEEDS = 60
 
@@ -195,3 +195,37 @@ class TestForm:
         t = imputed(Z, np.minimum(full, 2.0), full > 2.0, [0, 1, 1, 1])
         assert np.all(t[option == 2] >= 2.0)
         np.testing.assert_array_equal(t[option != 2], full[option != 2])
+
+
+class TestWarmed:
+    """The first evaluation pays for what is done once."""
+
+    def test_it_costs_what_the_others_imply_however_much_it_took(self):
+        case = Case.of(seed=0, n=20, d=3, noise=0.05)
+        full = case.truth.copy()
+        for extra in (2.0, 6.0):
+            b = full + extra * (np.arange(20) == 0)
+            found = warmed(case.Z, b, np.arange(20) == 0)
+            assert found[0] == pytest.approx(full[0], abs=0.2)
+            assert found[1:].tolist() == b[1:].tolist()
+
+    def test_it_never_costs_more_than_it_took(self):
+        for seed in range(20):
+            case = Case.of(seed, n=8, d=2, noise=0.3)
+            b = case.truth - 1.0 * (np.arange(8) == 0)
+            assert warmed(case.Z, b, np.arange(8) == 0)[0] < b[0]
+
+    def test_what_only_it_has_is_not_made_responsible(self):
+        """A category that no other evaluation had yet: a line through all of them would believe it."""
+        Z = np.zeros((6, 2))
+        Z[:, 0] = np.linspace(0.0, 1.0, 6)
+        Z[0, 1] = 1.0
+        b = 2.0 * Z[:, 0] + 4.0 * Z[:, 1]
+        assert warmed(Z, b, np.arange(6) == 0)[0] < 0.5
+
+    def test_nothing_changes_where_there_is_too_little_to_compare_with(self):
+        """Of 64 workers, 64 evaluations are the first: what they took is most of what is known for a while."""
+        Z, b = np.linspace(0.0, 1.0, 5)[:, None], np.array([3.0, 4.0, 5.0, 6.0, 1.0])
+        for cold in ([True] * 5, [False] * 5, [True] * 3 + [False] * 2):
+            assert warmed(Z, b, np.array(cold)).tolist() == b.tolist()
+        assert warmed(Z, b, np.array([True] * 2 + [False] * 3)).tolist() != b.tolist()

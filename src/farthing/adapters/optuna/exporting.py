@@ -29,10 +29,10 @@ from farthing.adapters.optuna.frozen import (
 from farthing.adapters.optuna.storages import address, naming, storage_to_write
 from farthing.adapters.optuna.translation import LONGEST_NAME, Translation, storable_name
 from farthing.errors import InvalidArgument, StorageError
-from farthing.plain import counted, shown
 from farthing.record.lock import runner_of
 from farthing.record.storage import open_log
 from farthing.study_view import OpenedStudy, StudyView
+from farthing.text.plain import counted, shown
 
 IN_MEMORY = "farthing"  # the name of a study without a file
 

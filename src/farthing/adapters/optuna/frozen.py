@@ -18,8 +18,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from farthing.adapters.optuna.translation import LONGEST_NAME, Translation, distinct, storable_name
 from farthing.history.history import TrackedTrial
-from farthing.plain import LEFT_OUT, cut_text, plain, readable
 from farthing.study_view import StudyView
+from farthing.text.plain import LEFT_OUT, cut_text, plain, readable
 from farthing.trial import Status
 
 OWN = "farthing"  # the attribute of an exported study

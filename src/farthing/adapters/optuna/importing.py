@@ -27,13 +27,13 @@ from farthing.adapters.optuna.storages import naming, storage_to_read, study_nam
 from farthing.adapters.optuna.translation import Translation
 from farthing.budget import Budget
 from farthing.errors import FarthingError, InvalidArgument, InvalidBudget, StorageError
-from farthing.plain import counted, shown, warn
 from farthing.policies import Policy
 from farthing.record.paths import COMPANIONS, beside, resolved
 from farthing.record.settings import checked_space
 from farthing.record.storage import SQLiteLog
 from farthing.space import Space
 from farthing.study import Study
+from farthing.text.plain import counted, shown, warn
 from farthing.trial import Config
 
 COST = "cost"  # the attribute of trials that Farthing exported

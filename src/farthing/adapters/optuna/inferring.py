@@ -23,11 +23,11 @@ from optuna.trial import FrozenTrial, TrialState
 
 from farthing.adapters.optuna.translation import Translated, Translation
 from farthing.errors import FarthingError, InvalidConfig, InvalidSpace
-from farthing.plain import shown, warn
 from farthing.space import Choice, Integer, Ordered, Space
 from farthing.space.fields import alike, same
 from farthing.space.foreign.common import MAX_STEPS, integer, listed, real, stepped
 from farthing.space.parameters import Parameter
+from farthing.text.plain import shown, warn
 from farthing.trial import Config
 
 MOST_LEVELS = 1000  # of a parameter that may be a condition

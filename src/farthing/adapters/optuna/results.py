@@ -17,8 +17,8 @@ from optuna.trial import FrozenTrial, TrialState
 from farthing.adapters.optuna.frozen import OF_THE_USER
 from farthing.budget import Budget
 from farthing.checks import finite
-from farthing.plain import cut_text, plain, stored_attributes
 from farthing.record.added import Added
+from farthing.text.plain import cut_text, plain, stored_attributes
 from farthing.trial import Config, EndedBy, Status
 
 POSSIBLE: Mapping[TrialState, tuple[Status, ...]] = {  # of each state, the first by itself

@@ -21,8 +21,8 @@ from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
 
 from farthing.checks import refuse
 from farthing.errors import FarthingError, InvalidArgument, StorageError
-from farthing.plain import readable, shown
 from farthing.record.schema import APPLICATION_ID
+from farthing.text.plain import readable, shown
 
 ACCEPTED = "a database URL such as sqlite:///optuna.db, the path of a journal file, or an Optuna storage"
 SQLITE_MAGIC = b"SQLite format 3\0"

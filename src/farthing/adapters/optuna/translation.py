@@ -23,10 +23,10 @@ from optuna.trial import FrozenTrial
 
 from farthing.checks import finite, refuse
 from farthing.errors import InvalidConfig
-from farthing.plain import readable, shown
 from farthing.space import Choice, Integer, Ordered, Real, Space
 from farthing.space.fields import same
 from farthing.space.parameters import Parameter
+from farthing.text.plain import readable, shown
 from farthing.trial import Config
 
 LONGEST_NAME = 512  # characters of a name, by Optuna's tables

@@ -24,9 +24,7 @@ from farthing.adapters.optuna.spaces import Params, Part
 from farthing.adapters.optuna.spending import Spent
 from farthing.direction import Direction
 from farthing.history import TrackedTrial
-from farthing.history.history import Trials
-from farthing.numerics.arrays import Array
-from farthing.space.conditions import Key
+from farthing.history.history import Place, Trials
 from farthing.trial import Config, EndedBy, Status
 
 FIXED = "fixed_params"  # system attribute of enqueued trials
@@ -37,8 +35,7 @@ class Known:
     """One trial in a space: where it lies."""
 
     config: Config
-    key: Key
-    unit: Array  # (p,)
+    place: Place
 
 
 def place(part: Part, trials: Iterable[FrozenTrial]) -> dict[int, Known | None]:
@@ -48,7 +45,8 @@ def place(part: Part, trials: Iterable[FrozenTrial]) -> dict[int, Known | None]:
     inside = {number: key for number, key in keys.items() if key is not None}
     units = dict(zip(inside, part.space.units_of(list(inside.values())), strict=True)) if inside else {}
     return {
-        number: Known(configs[number], inside[number], units[number]) if number in inside else None for number in keys
+        number: Known(configs[number], Place(inside[number], units[number])) if number in inside else None
+        for number in keys
     }
 
 
@@ -79,12 +77,12 @@ def _tracked(
 ) -> TrackedTrial:  # fmt: skip
     def ended(status: Status, value: float | None = None, cost: float | None = cost, **more: object) -> TrackedTrial:
         return TrackedTrial(
-            number, at.config, status, direction.turned(value), cost, counted=True, key=at.key, unit=at.unit, **more  # type: ignore[arg-type]
+            number, at.config, status, direction.turned(value), cost, counted=True, place=at.place, **more  # type: ignore[arg-type]
         )  # fmt: skip
 
     if not trial.state.is_finished():
         return TrackedTrial(
-            number, at.config, Status.RUNNING, predicted_cost=cost, pending=True, key=at.key, unit=at.unit
+            number, at.config, Status.RUNNING, predicted_cost=cost, pending=True, place=at.place
         )  # fmt: skip
     if trial.state is TrialState.PRUNED:
         reports = finite_reports(trial)

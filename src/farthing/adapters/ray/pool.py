@@ -37,12 +37,12 @@ from farthing.adapters.ray.messages import (
 )  # fmt: skip
 from farthing.adapters.ray.rates import ClusterMeters, Rates, rate_of
 from farthing.errors import InvalidArgument
-from farthing.plain import warn
 from farthing.runner.executors import Assignment, TrialAnswer, warn_of_closing
 from farthing.runner.failed_starts import FailedStarts
 from farthing.runner.interrupts import Interrupts
 from farthing.runner.messages import Answer, AnswerKind
 from farthing.space import Space
+from farthing.text.plain import warn
 from farthing.trial import Config
 
 POLL = 1.0  # seconds between looks at what has to be done without being told

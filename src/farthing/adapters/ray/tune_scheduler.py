@@ -15,7 +15,7 @@ from ray.tune.utils import flatten_dict
 from farthing import checks
 from farthing.adapters.ray.tune_search import FarthingSearch
 from farthing.errors import InvalidArgument
-from farthing.plain import warn
+from farthing.text.plain import warn
 from farthing.trial import Decision, Status
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")

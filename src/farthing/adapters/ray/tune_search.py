@@ -26,11 +26,11 @@ from farthing.adapters.ray.tune_space import NestedSpace
 from farthing.adapters.ray.tune_study import MEASURED, STEP, Cost, TuneStudy
 from farthing.budget import Budget
 from farthing.errors import InvalidArgument
-from farthing.plain import warn
 from farthing.policies import Policy, policy_of
 from farthing.runner.failing import MAX_FAILURES
 from farthing.runner.temporary import TemporaryFolder
 from farthing.study import Study
+from farthing.text.plain import warn
 from farthing.trial import Config
 
 UNLIMITED = 2**31  # and more samples: Tune writes -1 as the largest integer

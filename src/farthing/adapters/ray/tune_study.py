@@ -25,10 +25,10 @@ from farthing.errors import (
 )  # fmt: skip
 from farthing.history import History
 from farthing.history.history import TrackedTrial
-from farthing.plain import shown
 from farthing.runner.clock import Ages, Clock
 from farthing.runner.failing import FirstFailures
 from farthing.study import Study
+from farthing.text.plain import shown
 from farthing.trial import Decision, EndedBy, Outcome, Proposal, Report, Status
 
 Result: TypeAlias = Mapping[str, Any]  # what Tune passes on, flat

@@ -49,6 +49,7 @@ from farthing.checks import one_of, optional, refuse, switch, whole_number
 from farthing.errors import FarthingError, InvalidArgument, NoTrial
 from farthing.policies import Auto, policy_of
 from farthing.policies.protocol import needs_steps
+from farthing.report.cards import search_card
 from farthing.runner.clock import counted_from
 from farthing.runner.limits import TrialLimits
 from farthing.study import Study
@@ -184,6 +185,22 @@ class FarthingSearchCV(BaseSearchCV):
         if self.refit:
             self._refit(setup, plan)
         return self
+
+    def _repr_html_inner(self) -> str:
+        return f"{self._card}{super()._repr_html_inner()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: a card of what was found, and scikit-learn's diagram."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | ({"text/html": f"{self._card}{bundle['text/html']}"} if "text/html" in bundle else {})
+
+    @property
+    def _card(self) -> str:
+        """Nothing before `fit` has come to its end."""
+        if not self.__sklearn_is_fitted__():
+            return ""
+        score, params = getattr(self, "best_score_", None), getattr(self, "best_params_", None)
+        return search_card(type(self).__name__, self.trials_, self.ledger_, score, params)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the last `fit` has come to its end; after Ctrl-C there are results, and nothing to predict with."""

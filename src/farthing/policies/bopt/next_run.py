@@ -23,7 +23,7 @@ from farthing.history import History, TrackedTrial, Way, units
 from farthing.numerics.arrays import Array
 from farthing.numerics.rows import MOST_PENDING
 from farthing.policies.bopt.level_costs import CompleteCost, LevelCosts
-from farthing.policies.bopt.two_levels import Modelling, TrainingRun, TwoLevels, ValueIs
+from farthing.policies.bopt.two_levels import Modelling, TrainingRun, TwoLevels, ValueIs, training_runs
 from farthing.policies.candidates import ANCHORS, FreshSpace
 from farthing.policies.cost_models import LEAST_COST
 from farthing.policies.fits import success_model
@@ -95,9 +95,7 @@ class NextRun:
     def of(
         cls, options: ChoiceOptions, space: Space, history: History, ledger: Ledger, rng: np.random.Generator
     ) -> Self:
-        steps = history.max_steps
-        ended = (TrainingRun.of(trial, options.fast_end(trial, steps), options.level) for trial in history.trials)
-        runs = [run for run in ended if run is not None]
+        runs, steps = training_runs(options, history), history.max_steps
         seen = {run.trial.number for run in runs}
         running = [trial for trial in history.running if trial.number not in seen]
         completing = frozenset(run.trial.number for run in runs if run.trial.status is Status.RUNNING)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from farthing.history import TrackedTrial, Way, units
+from farthing.history import History, TrackedTrial, Way, units
 from farthing.history.ways import HURRIED_ROWS, MOST_FEW
 from farthing.numerics.arrays import Array
 from farthing.numerics.rows import few_rows
@@ -50,6 +50,26 @@ class TrainingRun:
             trial, float(value_of(values[:step])), float(value_of(values)) if ended else None,
             sum(costs[:step]) if known else None, sum(costs[step:]) if known and ended else None,
         )  # fmt: skip
+
+    @property
+    def latest(self) -> float:
+        """The value where it is: that of the complete training, if there is one."""
+        return self.fast if self.complete is None else self.complete
+
+
+class Levelled(Protocol):
+    """A policy that trains at two levels."""
+
+    @property
+    def level(self) -> ValueIs: ...
+    def fast_end(self, trial: TrackedTrial, max_steps: int | None) -> int | None: ...
+
+
+def training_runs(policy: Levelled, history: History) -> list[TrainingRun]:
+    """The trials whose fast period has ended."""
+    steps = history.max_steps
+    ended = (TrainingRun.of(trial, policy.fast_end(trial, steps), policy.level) for trial in history.trials)
+    return [run for run in ended if run is not None]
 
 
 def _last(values: Array) -> float:
@@ -157,6 +177,12 @@ class Scale:
             z = values / self.unit
         return np.asarray((np.minimum(z, cut) - self.centre) / self.spread)
 
+    def inverse(self, z: Array) -> Array:
+        """Values from scaled ones."""
+        with np.errstate(over="ignore"):
+            y = (z * self.spread + self.centre) * self.unit
+        return np.asarray(np.clip(y, -np.finfo(float).max, np.finfo(float).max))
+
     @property
     def highest(self) -> tuple[float, float]:
         """Where values of the fast and of the complete level are cut."""
@@ -202,6 +228,11 @@ class TwoLevels:
     options: Modelling
     way: Way = Way.FULL
 
+    @classmethod
+    def kept(cls, space: Space, runs: list[TrainingRun], history: History, options: Modelling) -> TwoLevels:
+        """With the hyperparameters that the study found last: nothing is searched for."""
+        return cls(space, runs, history.fits.get("bopt"), options, Way.KEPT)
+
     @cached_property
     def _scale(self) -> Scale:
         return Scale.of(self.runs, self.options)
@@ -213,6 +244,10 @@ class TwoLevels:
     def scaled_complete(self, complete: Sequence[float]) -> Array:
         """Values of the complete level."""
         return self._scale.complete(np.array(complete, dtype=np.float64))
+
+    def unscaled(self, z: Array) -> Array:
+        """Values of either level from scaled ones: one map for both."""
+        return self._scale.inverse(z)
 
     @property
     def has_one_size(self) -> bool:
@@ -308,4 +343,4 @@ class TwoLevels:
 
 def _ends(runs: Sequence[TrainingRun]) -> Array:
     """The value of each run where it is."""
-    return np.array([run.fast if run.complete is None else run.complete for run in runs], dtype=np.float64)
+    return np.array([run.latest for run in runs], dtype=np.float64)

@@ -17,10 +17,10 @@ import numpy as np
 
 from farthing.checks import refuse
 from farthing.errors import InvalidSpace
-from farthing.plain import shown
 from farthing.space.foreign import configspace, optuna, ray, scipy
 from farthing.space.foreign.common import BOUNDS, LISTED, Partials, bounds, class_names, listed, naming
 from farthing.space.parameters import Parameter
+from farthing.text.plain import shown
 
 ACCEPTED = (
     f"a Farthing parameter, {LISTED} ([value] for a constant), {BOUNDS}, {scipy.ACCEPTED}, {optuna.ACCEPTED}, "

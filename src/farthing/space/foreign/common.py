@@ -11,8 +11,8 @@ import numpy as np
 
 from farthing.checks import finite, is_number
 from farthing.errors import InvalidSpace
-from farthing.plain import shown
 from farthing.space.parameters import Choice, Integer, Ordered, Parameter, Real
+from farthing.text.plain import shown
 
 Partials = list[dict[str, object]]  # partial configurations, for `forbid`
 

@@ -1,4 +1,4 @@
-"""Log costs of which some are only lower bounds, each replaced by what the other evaluations suggest.
+"""Log costs of which some are only lower or upper bounds, each replaced by what the other evaluations suggest.
 
 Symbols and shapes
     Z        (n, f)  features in the unit cube, sizes as logs;  groups (f,) the parameter each column belongs to
@@ -15,6 +15,10 @@ The line is the low-variance one of `lines`, with its selection of parameters an
 bounds by expected values makes residuals too small; the second term of s^2 corrects for it. If no evaluation is
 complete there is no scale to learn, and any intercept above the bounds is as likely as another: the cost is then taken
 to be twice the bound. With a prior, it is what the prior expects above the bound.
+
+The first evaluation of a run may be an upper bound: it pays for what is done once, such as imports, reading data and
+compiling. No line goes through it, since a line with a parameter that only it has would believe it: it is replaced by
+what the line through the others expects below it.
 """
 
 from __future__ import annotations
@@ -55,6 +59,24 @@ def imputed(
         if np.abs(t - before).max() <= TOLERANCE:
             break
     return t
+
+
+def warmed(
+    Z: Array, b: Array, cold: Mask, groups: Sequence[int] | Ints | None = None, intercept_strength: float = 0.0
+) -> Array:
+    """t (n,) where the log costs of cold evaluations are upper bounds; b itself if none is, and if most are: then the
+    others say less than they do.
+
+    >>> Z = np.linspace(0.0, 1.0, 5)[:, None]
+    >>> b = np.array([4.0, 1.0, 2.0, 3.0, 4.0])  # the first would have cost about 0
+    >>> warmed(Z, b, np.arange(5) == 0).round(1).tolist()
+    [0.4, 1.0, 2.0, 3.0, 4.0]
+    """
+    if not cold.any() or 2 * cold.sum() > len(cold):
+        return b
+    line = _line(Z[~cold], b[~cold], groups, intercept_strength)
+    spread = np.full(int(cold.sum()), line.scale**2)
+    return _with(b, cold, interval_moments(line.mean_at(Z[cold]), spread, -np.inf, b[cold]).mean)
 
 
 def _unlearned(b: Array, intercept_strength: float) -> Array:

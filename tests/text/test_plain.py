@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from farthing import plain
-from farthing.plain import LEFT_OUT, kept_attributes, stored_attributes
+from farthing.text import plain
+from farthing.text.plain import LEFT_OUT, kept_attributes, stored_attributes
 
 
 def laughs() -> list[Any]:

@@ -16,7 +16,8 @@ from typing import Any
 
 from farthing.checks import refuse
 from farthing.errors import InvalidArgument
-from farthing.space import Choice, Ordered, Space
+from farthing.space.parameters import Choice, Ordered
+from farthing.space.space import Space
 
 _PIECE = re.compile(r"(?P<text>(?:[^{}]|\{\{|\}\})+)|\{(?P<name>[^{}]+)\}")
 RESERVED = "farthing."  # prefix of the placeholders that are not parameters

@@ -1,0 +1,1 @@
+"""The page that the report and the live page share: one HTML file, one style sheet, one script."""
