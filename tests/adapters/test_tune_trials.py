@@ -85,12 +85,13 @@ def test_trials_are_paused_and_go_on_where_they_stopped_until_the_budget_is_spen
 
 
 def test_a_class_that_writes_checkpoints_is_paused_and_its_seconds_are_charged(tmp_path):
-    search = FarthingSearch(budget=ft.Budget(compute_seconds=0.4), policy="thaw", max_steps=5, seed=0)
+    """The budget is for 60 steps, and for a dozen on a machine with other things to do."""
+    search = FarthingSearch(budget=ft.Budget(compute_seconds=2.4), policy="thaw", max_steps=5, seed=0)
     fitted(tune_training.Steps, search, tmp_path, {**SPACE, "seconds": 0.04}, FarthingScheduler(search))
     trials, ledger = search.study.trials, search.study.ledger
     assert max(stretches(search.study).values()) > 1
-    assert all(0.04 <= cost < 0.4 for trial in trials for cost in trial.curve.costs)
-    assert 0.4 <= ledger.total("compute_seconds") < 1.2
+    assert all(0.04 <= cost < 2.4 for trial in trials for cost in trial.curve.costs)
+    assert 2.4 <= ledger.total("compute_seconds") < 3.6
     assert ledger.account("retrained", "compute_seconds") == 0.0
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ import pytest
 
 import farthing as ft
 from called import wait_until
+from farthing.errors import StorageError
 from farthing.history.persistent import KeySet
 from farthing.record.mailbox import Request, folder_of, post, waiting
 from farthing.record.reader import StudyFile, read_study
@@ -37,6 +38,7 @@ from studies import BOOSTER, error_of, line_study
 pytestmark = pytest.mark.usefixtures("logged", "at_once")
 
 PAUSE, RESUME, STOP = (Request(action) for action in ("pause", "resume", "stop"))
+LONG = 10_000  # steps, of which none is reached: a test that fails still ends
 WAYS = [{"isolate": False}, {"isolate": True}, {"workers": 2}]
 
 
@@ -102,8 +104,14 @@ def beside(act: Callable[[], None]) -> Iterator[None]:
 
 
 def until(path: Path, condition: Callable[[StudyFile], object]) -> None:
-    """Look at the file until something is true of it."""
-    assert wait_until(lambda: path.exists() and bool(condition(read_study(path))), 60.0)
+    """Look at the file until something is true of it; before it is begun nothing is."""
+
+    def holds() -> bool:
+        with suppress(StorageError):
+            return bool(condition(read_study(path)))
+        return False
+
+    assert wait_until(holds, 60.0)
 
 
 def steps(file: StudyFile) -> int:
@@ -187,7 +195,8 @@ class TestPause:
     @pytest.mark.parametrize("isolate", [False, True])
     def test_ctrl_c_ends_a_paused_run_and_what_is_held_is_interrupted(self, path, isolate):
         def endless(config: dict[str, Any]) -> Iterator[float]:
-            while True:
+            for _ in range(LONG):
+                time.sleep(0.01)
                 yield 1.0
 
         def act() -> None:
@@ -205,7 +214,7 @@ class TestPause:
 
     def test_a_held_learner_whose_process_is_gone_has_failed(self, path):
         def tells(config: dict[str, Any]) -> Iterator[Any]:
-            while True:
+            for _ in range(LONG):
                 time.sleep(0.01)
                 yield {"value": 1.0, "pid": os.getpid()}
 
