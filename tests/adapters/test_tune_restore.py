@@ -37,7 +37,8 @@ def steps_reported(folder: Path) -> int:
 @pytest.mark.parametrize("kept", ["in a file", "in Tune's checkpoints"])
 def test_a_killed_experiment_goes_on_and_nothing_is_doubled(tmp_path, request, kept):
     """With a file of its own the study knows more than Tune: steps that are trained again are charged as such, and
-    trials that Tune does not know run again. Each model that a trial ends with has seen each step once."""
+    trials that Tune does not know run again. Without one, Tune may know a step of each trial before the checkpoint of
+    it. Each model that a trial ends with has seen each step once."""
     storage = str(tmp_path / "study.db") if kept == "in a file" else "none"
     first = driver(tmp_path, storage)
     request.addfinalizer(first.kill)
@@ -56,7 +57,7 @@ def test_a_killed_experiment_goes_on_and_nothing_is_doubled(tmp_path, request, k
         assert study.why_ended == "the budget of 24 cost is spent"
     assert 24 <= ledger.spent <= 28  # two trials at once: at most one step of each is too much
     assert ledger.account("evaluation") == sum(sum(trial.curve.costs) for trial in trials)
-    assert ledger.account("retrained") == 0 or kept == "in a file"
+    assert ledger.account("retrained") <= 4 or kept == "in a file"  # two trials at once, and a step costs at most 2
     assert [trial.status.value for trial in trials[:2]].count("failed") == 1
     assert set(found) == {trial.config["optimizer/rate"] for trial in trials}
     for trial in trials:  # one that trains steps again may not have caught up when the budget ends

@@ -148,8 +148,8 @@ def test_trials_run_side_by_side_on_nodes_that_cost_what_their_labels_say(machin
         assert trial.cost is not None
         by_node.setdefault(trial.attributes["node"], set()).add(round(trial.cost * 3600.0 / seconds, 1))
     assert len(by_node) == 2
-    assert {min(rates, key=lambda rate: abs(rate - 1.0)) for rates in by_node.values()} >= {1.0}
-    assert max(max(rates) for rates in by_node.values()) == pytest.approx(4.0, rel=0.1)
+    least = sorted(min(rates) for rates in by_node.values())  # what is charged includes what a busy machine adds
+    assert least == pytest.approx([1.0, 4.0], rel=0.1)
     waited = study.ledger.accounts["start-up"]["usd"]  # what they held while nothing ran
     assert 0.0 < waited < 10.0 * LATE / 3600.0
     assert study.ledger.total("usd") == pytest.approx(waited + sum(trial.cost or 0.0 for trial in study.trials))
@@ -166,10 +166,11 @@ def test_a_budget_of_dollars_is_hard(machines):
 
 
 def test_a_budget_of_seconds_is_hard(machines):
+    """Which is long enough for actors to start on a busy machine."""
     began = time.monotonic()
-    study = run(machines, partial(nap, 60.0), "6s", workers=machines.workers(2))
-    assert study.ledger.total("seconds") <= 7.0
-    assert time.monotonic() - began < 7.0 + LATE
+    study = run(machines, partial(nap, 60.0), "10s", workers=machines.workers(2))
+    assert study.ledger.total("seconds") <= 11.0
+    assert time.monotonic() - began < 11.0 + LATE
     assert {trial.status for trial in study.trials} == {ft.Status.KILLED}
 
 

@@ -174,16 +174,16 @@ class TestPredictedCost:
         assert np.mean(error <= found.factor * (1 + 1e-9)) == pytest.approx(0.5, abs=1 / len(ratio))
 
     def test_an_interval_is_what_the_cost_model_believed_when_it_was_asked(self, carbo):
-        """Of three trials, by fitting the model from scratch as those asks did."""
+        """By fitting the model from scratch, as the asks of some trials did."""
         found = predicted_cost.numbers(carbo._session)
-        for row in np.flatnonzero(found.whole)[[0, 3, -1]]:
+        for row in np.flatnonzero(found.whole)[::4]:
             number = int(found.trial[row])
             seen = carbo._session.record.before(number).history
             model, _ = chosen_cost_model(BOOSTER, seen)
             mean, variance = model.predict(BOOSTER.features(BOOSTER.encode(carbo.trial(number).config)[None, :]))
             half = 1.6449 * math.sqrt(variance[0])
             assert math.log(found.predicted[row]) == pytest.approx(mean[0])
-            assert math.log(found.high[row] / found.predicted[row]) == pytest.approx(half, rel=0.2)
+            assert math.log(found.high[row] / found.predicted[row]) == pytest.approx(half, rel=1e-3)
             assert found.low[row] * found.high[row] == pytest.approx(found.predicted[row] ** 2)
 
     def test_most_costs_are_inside_their_intervals(self, carbo):

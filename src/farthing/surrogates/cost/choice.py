@@ -114,8 +114,8 @@ def choose(
     With a `prior` the candidates are models of its residuals, a constant among them: if the prior has the right shape,
     there is nothing else to learn. Its own intercept counts as `intercept_strength` observations. `own` is a candidate
     of the user that competes with them, a model of the whole cost. With `refit=False` no hyperparameters are searched
-    for: of the processes only the one of the last choice is there, as it was stored. A `model` by name stands alone.
-    Where X and b are some of many costs, `seen` says of how many.
+    for, and no contest is held: weights and processes are those of the last choice. If none was stored, lines compete.
+    A `model` by name stands alone. Where X and b are some of many costs, `seen` says of how many.
 
     >>> X = np.random.default_rng(0).random((7, 3))
     >>> chosen = choose(X, 2.0 + 5.0 * X[:, 1], [0, 1, 2], np.ones(3))
@@ -132,7 +132,7 @@ def choose(
     if prior is not None:
         b = b - prior.mean_at(X)
     sizes: Sequence[int] = SIZES if prior is None or model != "auto" else (0, *SIZES)
-    stays = _between_contests(stored or {}, max(seen, len(b)), own) if model == "auto" else None
+    stays = _without_contest(stored or {}, max(seen, len(b)), own, refit) if model == "auto" else None
     if stays is not None:
         sizes = [size for size in sizes if _line_of(size) in stays.weights]
     lines = _lines(Z, b, owners, sizes, intercept_strength, None if stays is None else stays.order)
@@ -161,10 +161,11 @@ class Stays(NamedTuple):
     order: Sequence[int]  # of the parameters, most significant first
 
 
-def _between_contests(stored: Mapping[str, Any], n: int, own: UserCostModel | None) -> Stays | None:
+def _without_contest(stored: Mapping[str, Any], n: int, own: UserCostModel | None, refit: bool) -> Stays | None:
     """What stays as it is at n observations; None where a contest is due, or the last one had other candidates."""
     weights, scores = stored.get("weights", {}), stored.get("scores", {})
-    if "order" not in stored or not weights or contest_is_due(stored, n) or not weights.keys() <= scores.keys():
+    is_due = refit and contest_is_due(stored, n)
+    if "order" not in stored or not weights or is_due or not weights.keys() <= scores.keys():
         return None
     counted = {OWN: own is not None, ON_COUNTS: isinstance(own, CountingCostModel)}
     is_same = all((name in scores) == is_there for name, is_there in counted.items())
