@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import ClassVar
 
 from farthing.checks import number, refuse, settle
@@ -121,12 +122,12 @@ class Budget:
     def _limit_names(cls) -> tuple[str, ...]:
         return (*cls.UNITS, "evaluations")
 
-    @property
-    def limits(self) -> dict[str, float]:
+    @cached_property  # asked for dozens of times per evaluation, as `unit`
+    def limits(self) -> Mapping[str, float]:
         """Unit -> amount, for the units that end the study."""
         return {unit: float(getattr(self, unit)) for unit in self._limit_names() if getattr(self, unit) is not None}
 
-    @property
+    @cached_property
     def unit(self) -> str:
         """The unit the cost of an evaluation is counted in: the first limited one of UNITS, else seconds."""
         return next((unit for unit in self.UNITS if unit in self.limits), "seconds")

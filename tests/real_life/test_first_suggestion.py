@@ -47,3 +47,31 @@ def test_models_of_later_suggestions_still_keep_to_one_blas_thread():
         "import sys; print('scipy.linalg' in sys.modules, len(inside) > 1, set(inside))\n"
     )
     assert output_of(script) == "True True {1}"
+
+
+RUN = """
+import sys, time
+import farthing as ft
+
+def objective(config):
+    time.sleep(0.1)
+    return config["x"]
+
+ft.tune(objective, {"x": (0.0, 1.0)}, "1m, 1 evaluations", policy=sys.argv[1], seed=0, progress=False)
+"""
+LOADED = "import threading\nfor t in threading.enumerate():\n    t is threading.main_thread() or t.daemon or t.join()\n"
+
+
+def loaded_by(policy: str) -> bool:
+    """Whether a run of one evaluation has imported what models need."""
+    script = RUN + LOADED + "print('scipy.optimize' in sys.modules)"
+    command = [sys.executable, "-c", script, policy]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip() == "True"
+
+
+def test_a_run_under_a_budget_of_time_loads_what_models_need_while_its_worker_starts():
+    """Although the only evaluation is a point of the design; and only where there will be models."""
+    assert loaded_by("carbo")
+    assert not loaded_by("random")

@@ -13,6 +13,8 @@ from typing import Any
 
 from farthing.numerics.threads import limit_what_was_loaded
 
+MODULES = ("scipy.linalg.blas", "scipy.linalg.lapack", "scipy.linalg.cython_lapack", "scipy.optimize", "scipy.special")
+
 _importing = RLock()
 
 
@@ -44,6 +46,15 @@ def imported(module: str) -> Any:
         found = import_module(module)
         limit_what_was_loaded()
     return found
+
+
+def load() -> None:
+    """Import what models need, while nothing else is to be done. Called again in another context, it waits until that
+    has been done, and the limit of BLAS threads of that context holds for it."""
+    with _importing:
+        for module in MODULES:
+            import_module(module)
+        limit_what_was_loaded()
 
 
 def _late(module: str, *names: str) -> list[LateFunction]:

@@ -12,7 +12,10 @@ import numpy as np
 from farthing import checks
 from farthing.budget import Budget
 from farthing.errors import InvalidArgument
+from farthing.numerics import late_scipy
+from farthing.policies import rows_of
 from farthing.runner.available_memory import available_bytes
+from farthing.runner.background import start_thread
 from farthing.runner.clock import Clock, is_timed
 from farthing.runner.executors import Executor, InProcess
 from farthing.runner.failing import MAX_FAILURES
@@ -126,6 +129,7 @@ class RunOptions:
         """The cluster that is given. Else worker processes where they are needed or wanted, else this process. An
         objective that cannot run in a process of its own is refused, if that is known before the budget is over."""
         if self.cluster is not None:
+            _load_models(session)
             try:
                 with clock.starting():
                     patience = clock.seconds_left()
@@ -140,6 +144,7 @@ class RunOptions:
             with clock.starting():
                 setup = WorkerSetup.of(objective, session.space, self.most, forks=self.isolate != SPAWN)
                 pool = ProcessPool(setup, session.space.store_config, self.most, interrupts, self.reuse)
+                _load_models(session)
                 return pool.started(clock.seconds_left())
         except CannotIsolate as error:
             if is_needed:
@@ -151,6 +156,13 @@ class RunOptions:
                 ) from error
             warn(f"the objective runs in this process, and {CHECKED_BETWEEN}: {error}")
             return here
+
+
+def _load_models(session: Session) -> None:
+    """Import what the models of its policy need, while the first worker starts: half a second that is free. The program
+    waits for that thread at its end, because Python must not end inside an import."""
+    if rows_of(session.policy, session.history) is not None:
+        start_thread("farthing-loading", late_scipy.load, daemon=False)
 
 
 def _isolation(given: Any) -> bool | str | None:

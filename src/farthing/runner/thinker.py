@@ -20,6 +20,7 @@ from contextvars import copy_context
 from threading import Condition, Event
 
 from farthing.history import History
+from farthing.numerics import late_scipy
 from farthing.numerics.deadline import OutOfTime, in_background
 from farthing.numerics.threads import one_blas_thread
 from farthing.policies.preparation import Preparation, Snapshot, prepared
@@ -111,6 +112,7 @@ class Thinker:
     # -- the thread's side -------------------------------------------------------------------------------------------
 
     def _think_on(self) -> None:
+        late_scipy.load()
         while not self._ended.is_set():
             with self._changed:
                 self._changed.wait_for(lambda: self._next is not None or self._ended.is_set())
