@@ -149,7 +149,9 @@ class TestPause:
         assert seen["trials"][0] == seen["trials"][1] < 12
         assert seen["spent"] < 0.3, "what was due when it was paused, by the heartbeat"
         assert ledger.total("evaluations") == 12
-        assert ledger.total("seconds") < wall - 1.2
+        assert ledger.total("seconds") < wall - 1.1, (
+            "the pause of 1.2 s is not charged, but for what a look at the mailbox takes"
+        )
         assert answers(path) == [("pause", None), ("resume", None)]
         assert not read_study(path).is_paused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from farthing.budget import Ledger
 from farthing.history import History, Way
@@ -69,10 +69,8 @@ def finished(
     policy: Policy, space: Space, history: History, ledger: Ledger, preparations: Iterable[Preparation]
 ) -> Finished | None:
     """What the first of these that can be finished proposes now."""
-    if not isinstance(policy, Prepares):
-        return None
     for preparation in preparations:
-        proposal = policy.finish(preparation.thought, space, history, ledger, generator_of(history))
+        proposal = cast(Prepares, policy).finish(preparation.thought, space, history, ledger, generator_of(history))
         if proposal is not None:
             return Finished(proposal, preparation)
     return None

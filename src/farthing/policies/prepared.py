@@ -12,8 +12,8 @@ history whose `prepared` holds the earlier state asks for just that.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -89,6 +89,15 @@ class Ahead:
         return None if found is None else replace(found, trial=len(history.trials))
 
 
+class Joined(NamedTuple):
+    """A trial beside the rows of a list."""
+
+    z: Array  # (1, f) features
+    w: Array  # (1, n) explained of the process of values
+    mean: Array  # (1,)
+    across: Array  # (1, m) covariance with the rows
+
+
 @dataclass(frozen=True, eq=False)
 class Listed:
     """A short list, and what is known of it."""
@@ -105,6 +114,7 @@ class Listed:
     log_cost: ListedCost | None
     log_price: ListedCost | None
     success: ListedSuccess | None
+    joined: dict[int, Joined] = field(default_factory=dict)  # by number of the trial
 
     def surprised(self, history: History) -> bool:
         """Whether a trial that was running has failed, or ended far from what was predicted."""
@@ -169,16 +179,27 @@ class Listed:
             return len(self.rows) - len(self.running) + self.running.index(trial.number)
         return self.keys.get(trial.key)
 
+    def _joined(self, space: Space, trial: TrackedTrial) -> Joined:
+        """What is known of a trial that has no row. It is asked for again at each ask that is finished from this list,
+        and stays the same."""
+        if trial.number not in self.joined:
+            value, z = self.models.value, space.features(units([trial], len(space)))
+            w = value.explained(z)
+            across = value.covariance_between(self.rows, self.explained, z, w)
+            self.joined[trial.number] = Joined(z, w.T, value.mean_at(z), across.T)
+        return self.joined[trial.number]
+
     def _with_places(self, space: Space, begun: Sequence[TrackedTrial]) -> tuple[JointPosterior, Ints]:
         """The posterior with a row for each of these trials, and where that is."""
         found = [self._place_of(trial) for trial in begun]
         others = [trial for trial, place in zip(begun, found, strict=True) if place is None]
         posterior, new = self.posterior, iter(range(len(self.rows), len(self.rows) + len(others)))
         if others:
-            value, Z = self.models.value, space.features(units(others, len(space)))
-            W = value.explained(Z)
-            across = value.covariance_between(self.rows, self.explained, Z, W)
-            posterior = posterior.extended(value.mean_at(Z), across, value.covariance_between(Z, W, Z, W))
+            Z, W, mean, across = map(
+                np.concatenate, zip(*(self._joined(space, trial) for trial in others), strict=True)
+            )
+            among = self.models.value.covariance_between(Z, W.T, Z, W.T)
+            posterior = posterior.extended(mean, across.T, among)
         return posterior, np.array([next(new) if place is None else place for place in found], dtype=np.intp)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -100,12 +101,12 @@ class RunOptions:
             return PAUSED_SHARE * available_bytes()
         return read_bytes("paused_memory", self.paused_memory)
 
-    @property
+    @cached_property
     def cluster(self) -> Cluster | None:
         """The machines to run on, if it is not only this one."""
         return self.workers if isinstance(self.workers, Cluster) else None
 
-    @property
+    @cached_property
     def most(self) -> int:
         """How many evaluations may run side by side."""
         return self.workers.n if isinstance(self.workers, Cluster) else self.workers

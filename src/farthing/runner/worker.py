@@ -75,6 +75,7 @@ class Worker:
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup
         self._heard = [signal.SIGTERM] if ignored else TERMINATIONS
         self._surroundings.enter()
+        self._is_restored = False
         _define_in_main(self._payload.objective)
 
     @reset_in_forks
@@ -116,10 +117,17 @@ class Worker:
         for number in self._heard:
             signal.signal(number, self._on_signal)
 
+    def restore(self) -> None:
+        """Undo what an evaluation has changed around it, unless one goes on."""
+        if self._steps is None and not self._is_restored:
+            self._surroundings.restore()
+            self._is_restored = True
+
     def _do(self, message: Begin | Step | Close) -> tuple[AnswerKind, Outcome | None]:
         match message:
             case Begin():
-                self._surroundings.restore()
+                self.restore()
+                self._is_restored = False
                 return self._begin(message)
             case Step(left):
                 self._left = left
@@ -265,6 +273,8 @@ def serve(channel: Channel, run: int, loading: Callable[[], Loaded], birth: Birt
         channel.send(Answer(AnswerKind.READY, reason=birth.why_not_forked))
         birth.settle()  # while the run decides what to evaluate
         while True:
+            with suppress(Exception):  # then it is tried again, and is the answer
+                worker.restore()  # while the run decides what to evaluate next
             channel.send(worker.answer(messages.get()))
     messages.get()  # no message follows: the thread that reads ends this process
 
