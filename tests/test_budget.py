@@ -244,6 +244,14 @@ class TestRoundTrip:
         budget = Budget(**chosen)
         assert eval(repr(budget), {"Budget": Budget}) == budget
 
+    def test_a_budget_pickles_alike_before_and_after_it_was_asked_for_its_limits(self):
+        """scikit-learn compares the parameters of an estimator before and after `fit` in this way."""
+        budget = Budget(seconds=60, evaluations=5)
+        before = pickle.dumps(budget)
+        assert (budget.unit, budget.limits) == ("seconds", {"seconds": 60.0, "evaluations": 5.0})
+        assert pickle.dumps(budget) == before
+        assert pickle.loads(before).limits == budget.limits
+
 
 def charge(account: str, **amounts: float) -> dict[str, dict[str, float]]:
     return {account: amounts}

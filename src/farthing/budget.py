@@ -92,6 +92,10 @@ class Budget:
         if not self.limits:
             raise InvalidBudget(f"Budget: nothing is limited; set at least one of {', '.join(self._limit_names())}")
 
+    def __getstate__(self) -> dict[str, float | None]:
+        """Without what was computed from it: who compares pickles, such as joblib, sees the same budget."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
     @classmethod
     def of(cls, budget: Budget | str | timedelta) -> Budget:
         """A budget as it is, or read from text or a timedelta."""
