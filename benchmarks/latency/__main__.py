@@ -181,9 +181,10 @@ Median time, with the 95th percentile in brackets:
 
 {table}
 
-Seven continuous parameters, a smooth function with noise, one thread. Every suggestion fits the hyperparameters of the
-model again, to data with one trial more. {repetitions} fresh studies per system and n; the first suggestion of each has
-no earlier fit to start from and counts like the others. Samples: {counts}. The systems took turns, one suggestion each.
+Seven continuous parameters, a smooth function with noise, one thread. Farthing searches for the hyperparameters of the
+model again when there are 2 % more trials: up to 50 trials at every suggestion, then less often; the others at every
+suggestion. {repetitions} fresh studies per system and n; the first suggestion of each has no earlier fit to start from
+and counts like the others. Samples: {counts}. The systems took turns, one suggestion each.
 
 Settings: Farthing's policy `ei` and Optuna's GPSampler are at their defaults, with storage in memory. Both start a fit
 from the last one. Farthing's fit then takes at most 12 iterations, and starts again from three points when the data has
