@@ -115,13 +115,11 @@ def cell(seen: dict[str, Any]) -> str:
 def gained(found: list[dict[str, Any]]) -> str:
     """How many times as much of the time the worker computes as it does with others."""
     lines = []
-    for rival in ("in_turn", "optuna"):
+    for rival, title in COMPARED.items():
         times = [
             f"{row['farthing']['share'] / row[rival]['share']:.2f} ({1000 * row['evaluation']:g} ms)" for row in found
         ]
-        lines.append(
-            f"- Compared with {COMPARED[rival]}, the worker computes {listed(times)} times as much of the time."
-        )
+        lines.append(f"- Compared with {title}, the worker computes {listed(times)} times as much of the time.")
     return "\n".join(lines)
 
 

@@ -93,7 +93,8 @@ class Budget:
             raise InvalidBudget(f"Budget: nothing is limited; set at least one of {', '.join(self._limit_names())}")
 
     def __getstate__(self) -> dict[str, float | None]:
-        """Without what was computed from it: who compares pickles, such as joblib, sees the same budget."""
+        """Without what was computed from it: a copy may be altered, and who compares pickles, such as joblib, sees the
+        same budget."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod

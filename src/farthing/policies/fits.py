@@ -121,7 +121,7 @@ def recommend(space: Space, history: History) -> TrackedTrial | None:
 
 
 def rows_known(history: History) -> int:
-    """How many observations the largest of these models may know: what an ask takes follows from it."""
+    """How many observations the largest of these models may know: the time of an ask follows from it."""
     return min(len(history.trials), MOST_KNOWN)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from copy import copy
+from dataclasses import replace
 
 from farthing.budget import Budget, Charges, Ledger
 from farthing.checks import settle
@@ -108,8 +109,8 @@ def _lifted(ledger: Ledger, budget: Budget | None) -> Budget:
     more = {} if budget is None else budget.limits
     limits = dict.fromkeys(ledger.budget.limits, math.inf)
     limits |= {unit: ledger.total(unit) + amount for unit, amount in more.items()}
-    lifted = object.__new__(Budget)  # not made as a user's own, which may not be infinite
-    settle(lifted, **{field.name: getattr(ledger.budget, field.name) for field in fields(Budget)} | limits)
+    lifted = copy(ledger.budget)
+    settle(lifted, **limits)  # a user's own budget may not be infinite
     if lifted.unit != ledger.unit:
         raise InvalidBudget(
             f"finish: budget: expected a limit in {ledger.unit} or in time, as the study counts, got {budget}"

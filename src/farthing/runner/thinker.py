@@ -35,7 +35,7 @@ from farthing.session import Session
 SWITCH_INTERVAL = 1e-5  # seconds after which the run gets the interpreter's lock; Python's own is 5 milliseconds
 AHEAD = 2.0  # evaluations that a preparation may last, with a reserve: mostly it is ready when the next one ends
 UNKNOWN = 0.5  # seconds that the first one may, while nobody knows how long evaluations are
-WAIT = 0.1  # seconds that the run waits for a preparation under way, where it has no other: about what an ask takes
+WAIT = 0.1  # seconds that the run waits for a preparation under way, where it has no other: about the time of an ask
 THINK_AGAIN = 0.05  # of an evaluation: an ask that takes less is made again in turn, if an outcome is surprising
 MEMORY = 0.8  # of the typical duration of evaluations, when another one is known
 
@@ -112,7 +112,7 @@ class Thinker:
     # -- the thread's side -------------------------------------------------------------------------------------------
 
     def _think_on(self) -> None:
-        late_scipy.load()
+        late_scipy.load()  # begun while the first worker started; here its BLAS is limited, too
         while not self._ended.is_set():
             with self._changed:
                 self._changed.wait_for(lambda: self._next is not None or self._ended.is_set())

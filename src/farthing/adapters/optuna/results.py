@@ -75,7 +75,7 @@ class Reading:
         return found if status.value == trial.user_attrs.get("status") else None
 
     def curve(self, trial: FrozenTrial) -> tuple[float, ...]:
-        """What was reported in the order of its steps, up to the first value that is no number."""
+        """What was reported in the order of its steps, up to the first value that is not a number."""
         reported = trial.intermediate_values
         values = [finite(reported[step]) for step in sorted(reported)] if self.curves else []
         whole = values if None not in values else values[: values.index(None)]
