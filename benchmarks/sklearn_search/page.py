@@ -140,8 +140,8 @@ the three peers, each with the better of its two spaces where it has two; ties s
   the start of Farthing's worker process is within its budget. The scorer itself writes every score to a file with the
   time, in the same way for all. A candidate is known when all its folds have a score on all of their test rows. What
   comes after the budget does not count, and a search that has not ended a moment later is killed.
-- `FarthingSearchCV` is at its defaults. So it begins with the estimator's own parameters where the space has a
-  counterpart for each: on boosting, where they are good ones. The peers do not.
+- `FarthingSearchCV` is at its defaults. So it begins with the estimator's own parameters, and with the middle of a
+  range that has no counterpart of one. The peers do not.
 - Farthing trains the two estimators step by step that can be trained so: a score is then that of a step, which is a
   configuration with that number of iterations. The best of many steps may look better than it is; held-out scores tell.
   They are of the best configuration (with the number of iterations of its best step), fitted again to all rows searched

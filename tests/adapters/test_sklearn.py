@@ -413,13 +413,22 @@ class TestOwnParameters:
         assert found.best_score_ >= cross_val_score(own, X, y, cv=3).mean()
 
     @pytest.mark.parametrize(
-        ("estimator", "first"), [(SVC(C=1e9, gamma=0.25), {"C": 1e2, "gamma": 0.25}), (SVC(), None)]
+        ("estimator", "first"),
+        [
+            (SVC(C=1e9, gamma=0.25), {"C": 1e2, "gamma": 0.25}),
+            (SVC(C=3.0), {"C": 3.0, "gamma": pytest.approx(10**-1.5)}),
+        ],
     )
-    def test_numbers_are_moved_into_the_space_and_what_has_no_counterpart_is_left(self, estimator, first):
+    def test_numbers_are_moved_into_the_space_and_what_has_no_counterpart_begins_in_the_middle(self, estimator, first):
         found = ft.FarthingSearchCV(estimator, WIDTHS, budget="1 evaluations", cv=3, random_state=0).fit(X, y)
+        assert found.best_params_ == first
+
+    def test_where_nothing_has_a_counterpart_the_policy_begins(self):
+        found = ft.FarthingSearchCV(
+            SVC(), {"gamma": loguniform(1e-3, 1)}, budget="1 evaluations", cv=3, random_state=0
+        ).fit(X, y)
         without = clone(found).set_params(start=()).fit(X, y)
-        assert found.best_params_ == (first or without.best_params_)
-        assert without.best_params_ != first
+        assert found.best_params_ == without.best_params_
 
     def test_with_conditions_only_what_is_active_counts(self):
         space = ft.Space(

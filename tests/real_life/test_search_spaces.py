@@ -90,6 +90,16 @@ def test_the_estimators_own_parameters_come_first_in_the_dict_that_has_them():
     assert found.cv_results_["params"] == [{"kernel": "linear", "C": 0.5}]
 
 
+def test_another_option_is_farther_from_the_estimator_than_another_number():
+    found = fitted(search(SVC(C=5.0), KERNELS, start="own", budget="1 evaluations"))
+    assert found.cv_results_["params"] == [{"kernel": "rbf", "C": 5.0, "gamma": pytest.approx(10**-2.5)}]
+
+
+def test_a_dict_without_parameters_is_the_estimator_as_it_is():
+    found = fitted(search(SVC(C=5.0), [*KERNELS, {}], start="own", budget="1 evaluations"))
+    assert found.cv_results_["params"] == [{}]
+
+
 def test_start_is_given_by_plain_names():
     start = [{"kernel": "linear", "C": 0.1}, {"kernel": "rbf", "C": 100.0, "gamma": 0.001}]
     found = fitted(search(SVC(), KERNELS, start=start, budget="2 evaluations"))
