@@ -100,7 +100,7 @@ def test_the_gradient_is_that_of_the_mean():
 
 
 def test_the_first_evaluations_cost_little():
-    """A tenth of what they cost without hints, in the median over seeds, if the budget pays for 40 of mean cost."""
+    """A quarter of what they cost without hints, in the median over seeds, if the budget pays for 40 of mean cost."""
 
     def cost(config):
         return float(np.prod(list(config.values())[:2]))
@@ -112,7 +112,7 @@ def test_the_first_evaluations_cost_little():
         return sum(cost(proposal.config) for proposal in told(study, 3, cost))
 
     ratios = [spent(CArBO(), seed) / spent(CArBO(hints=False), seed) for seed in range(9)]
-    assert np.median(ratios) < 0.1
+    assert np.median(ratios) < 0.25
 
 
 def test_a_hint_that_is_wrong_is_found_out_by_the_initial_design():
@@ -128,12 +128,53 @@ def test_a_hint_that_is_wrong_is_found_out_by_the_initial_design():
 
 
 def test_a_hint_that_is_right_is_followed_by_the_initial_design():
-    """Costs grow as it says; the 20 first cost a tenth of the budget at most, where most points cost more than that."""
+    """Costs grow as it says; the initial design costs a tenth of the budget at most, where half of all points cost more
+    than that each."""
     space = ft.Space(share=ft.Real(1e-6, 1.0, log=True), metric=ft.Choice(list("abcdef")), size=ft.Real(0.0, 1.0))
     for seed in range(5):
         study = ft.Study(space, ft.Budget(cost=400.0), seed=seed, cheap={"share": 1e-6})
-        proposals = told(study, 20, lambda config: 0.5 * (config["share"] / 1e-6) ** 0.6)
-        assert sum(0.5 * (proposal.config["share"] / 1e-6) ** 0.6 for proposal in proposals) < 80.0
+        proposals = told(study, 3, lambda config: 0.5 * (config["share"] / 1e-6) ** 0.6)
+        assert all("initial design" in proposal.reason for proposal in proposals)
+        assert sum(0.5 * (proposal.config["share"] / 1e-6) ** 0.6 for proposal in proposals) < 40.0
+
+
+def test_the_second_point_is_the_middle_and_tells_what_lies_beyond_the_cheap_end():
+    study = ft.Study(FOREST, ft.Budget(cost=1e9), seed=0)
+    middle = FOREST.decode([0.5] * 3)
+    proposals = told(study, 3, lambda config: 1.0)
+    assert [proposal.config == middle for proposal in proposals] == [False, True, False]
+    assert proposals[1].reason == "carbo: initial design: near the middle of the space"
+    together = ft.Study(FOREST, ft.Budget(cost=1e9), seed=0).ask(3)  # none of the costs is known yet
+    assert [proposal.config == middle for proposal in together] == [False, True, False]
+
+
+def test_a_middle_that_is_forbidden_or_too_expensive_is_approached():
+    space = ft.Space(
+        trees=ft.Integer(1, 101), rate=ft.Real(0.0, 1.0), forbid=lambda config: 40 <= config["trees"] <= 62
+    )
+    second = told(ft.Study(space, ft.Budget(cost=1e9), seed=0), 2, lambda config: 1.0)[1].config
+    assert 30 <= second["trees"] <= 72
+    assert abs(second["rate"] - 0.5) < 0.2
+    study = ft.Study(NAMELESS, ft.Budget(cost=5.0), seed=0, cheap={"a": 10})
+    first, second = told(study, 2, lambda config: config["a"] / 10)
+    assert first.config["a"] < second.config["a"] < 50 + first.config["a"], "the middle, 100, would cost more than all"
+
+
+def test_nothing_is_begun_that_is_sure_to_be_cut_off():
+    """The cheapest corner is the best one. Once it is tried, most of what is left to try is on the expensive side,
+    where an evaluation costs up to five times the budget."""
+    space = ft.Space(share=ft.Real(1e-6, 1.0, log=True), metric=ft.Choice(list("abcdef")), size=ft.Real(0.0, 1.0))
+    for seed in range(4):
+        study = ft.Study(space, ft.Budget(cost=400.0), seed=seed, cheap={"share": 1e-6})
+        spent = 0.0
+        for _ in range(20):
+            proposal = study.ask()
+            assert proposal.predicted_cost is None or proposal.predicted_cost <= 1.5 * (400.0 - spent)
+            cost = 0.5 * (proposal.config["share"] / 1e-6) ** 0.6
+            study.tell(proposal, value=float(np.sum(space.encode(proposal.config))), cost=cost)
+            spent += cost
+            if spent >= 400.0:
+                break
 
 
 def test_no_cost_is_predicted_from_hints_alone():

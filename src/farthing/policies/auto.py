@@ -31,7 +31,7 @@ from farthing.surrogates.curves.network import weights
 from farthing.text.plain import warn
 from farthing.trial import ContinueTo, Decision, Proposal, Status
 
-EDITION = 5  # counts the changes of what `auto` does; a study file holds the one it was begun with
+EDITION = 6  # counts the changes of what `auto` does; a study file holds the one it was begun with
 CHANGES = {
     2: "the stop of a training moves with its own curve, the best training is not paused for not beating itself, the "
     "noise of curves may be smaller, of equally expensive configurations the initial design takes those far from each "
@@ -39,6 +39,8 @@ CHANGES = {
     3: "for learners that train step by step it stands for thaw instead of bapi",
     4: "names of parameters and cheap= hint at what is cheap until costs are known, and the initial design is shorter",
     5: "the initial design counts costs that are small or nearly equal as equal, unless costs are known at once",
+    6: "the second point of an initial design that goes by costs is near the middle of the space, and no evaluation is "
+    "begun that is predicted to cost more than one and a half times what is left",
 }
 
 

@@ -45,6 +45,7 @@ from farthing.trial import Status
 GROWTH = 1.02  # of the values, after which hyperparameters are searched for again: at each ask up to 50 of them
 FEWEST_VALUES = 2  # with fewer there is nothing to model, and the initial design continues
 NEAR_THE_END = 0.5  # share of the budget after which the rest of it limits what can be proposed
+HOPELESS = float(np.log(1.5))  # before: predicted log cost above that of the rest, where nobody would begin
 LATER_POOL = 128  # points of the first search that later ones of a batch begin with: running trials change few of them
 LATER = Effort(starts=2, rounds=6, turns=1, steps=2)  # of these, which begin near where the one before ended
 AFFORDABLE_SAMPLE = 256  # points that show whether anything is affordable: 2 % of the space are hardly ever missed
@@ -150,6 +151,7 @@ class FittedModels:
     earlier_fits: Mapping[str, Any]  # of the last one
     rng: np.random.Generator
     found: Array | None = None  # (m, p) the best points of the first search of a batch, None before it
+    near_end: bool = False  # as if the end of the budget were near
 
     @classmethod
     def of(
@@ -189,8 +191,20 @@ class FittedModels:
     @cached_property
     def is_limited(self) -> bool:
         """Whether the end of the budget is near enough to limit what may be proposed."""
-        known = self.options.plans_end and self.log_cost is not None
-        return known and self.ledger.fraction > NEAR_THE_END and bool(np.isfinite(self.log_remaining))
+        return self._foresees_end and (self.near_end or self.ledger.fraction > NEAR_THE_END)
+
+    @property
+    def _foresees_end(self) -> bool:
+        return self.options.plans_end and self.log_cost is not None and bool(np.isfinite(self.log_remaining))
+
+    def is_hopeless(self, U: Array) -> bool:
+        """Whether the first untried one of the points (m, p) is sure to be cut off by the end of the budget. Far from the
+        end, costs are not yet known well enough to forbid more."""
+        if self.log_price is None or self.is_limited or not self._foresees_end:
+            return False
+        first = self.fresh.leading_taken(U)
+        price = self.log_price.mean_at(self.fresh.features(U[first : first + 1]))
+        return bool((price > self.log_remaining + HOPELESS).any())
 
     @property
     def improvement(self) -> Acquisition:

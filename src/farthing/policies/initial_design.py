@@ -30,6 +30,7 @@ WARM_UP = 5  # points before the first modelled one where cost matters: as in CA
 INFORMED_WARM_UP = 3  # where costs are known or hinted at: models of cost have less to learn (docs/first-steps.md)
 LOOKAHEAD = 64  # points searched for one that is likely to succeed: one of them is, even where only 1 in 20 does
 CANDIDATES = 2_000  # of the cost-effective design: as many as are listed of a finite space (candidates.LISTABLE)
+MIDDLE = 1  # number of the trial that an informed design has in the middle of the space
 COST_STEP = float(np.log(1.25))  # costs that differ by less may count as equal
 SAME_LOG_COST = 1e-6  # log costs closer than this differ only by rounding
 
@@ -101,17 +102,22 @@ def uniform_design(fresh: FreshSpace, history: History, n: int, rng: np.random.G
 
 def cost_effective_design(
     space: Space, history: History, n: int, rng: np.random.Generator, cost_model: CostModelFit = chosen_cost_model,
-    hint: CostModel | None = None, most: float = math.inf, small: float | None = None,
+    hint: CostModel | None = None, most: float = math.inf, small: float | None = None, with_middle: bool = False,
 ) -> list[Proposal]:  # fmt: skip
     """The next n points of the cost-effective design; running trials belong to it already. Before a cost is known, a
     `hint` says what is cheap. Empty without either. Points that are predicted to cost more than `most` are left out,
-    unless all are. With `small`, costs below it count as equal, and so do costs that are nearly equal."""
+    unless all are. With `small`, costs below it count as equal, and so do costs that are nearly equal. `with_middle`,
+    the second trial is near the middle of the space: the cheap end is often where nothing works."""
     known, fits = cost_model(space, history)
     model = hint if known is None else known
     if model is None:
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
-    candidates = np.unique(space.snap(sobol(CANDIDATES, len(space), rng)), axis=0)  # finite spaces repeat themselves
+    middle = space.snap(np.full((1, len(space)), 0.5))
+    candidates = space.snap(sobol(CANDIDATES, len(space), rng))
+    if with_middle:
+        candidates = np.concatenate([candidates, middle])
+    candidates = np.unique(candidates, axis=0)  # finite spaces repeat themselves
     candidates = candidates[fresh.admissible(candidates)]
     X = space.features(candidates)
     log_cost = model.mean_at(X)
@@ -121,20 +127,22 @@ def cost_effective_design(
     predicted = np.exp(log_cost)
     if small is not None:
         log_cost = _coarse(log_cost, small if known is not None else 0.0)
-    nearest = distances(X, taken)
+    off_middle = distances(X, space.features(middle))
+    nearest, left = distances(X, taken), np.arange(len(X))
     says = _who_says(space, history, is_hinted=known is None)
     proposals: list[Proposal] = []
-    while len(X) and len(proposals) < n:
-        best = next_point(log_cost, nearest) if np.isfinite(nearest).all() else _any_cheapest(log_cost, rng)
+    while len(left) and len(proposals) < n:
+        number = len(history.trials) + len(proposals)
+        if with_middle and number == MIDDLE:
+            best, where = left[np.argmin(off_middle[left])], "near the middle of the space"
+        elif np.isfinite(nearest).all():
+            best, where = left[next_point(log_cost[left], nearest[left])], "cheap and far from earlier trials"
+        else:
+            best, where = left[_any_cheapest(log_cost[left], rng)], "one of the cheapest"
         config, cost = fresh.claim(candidates[[best]]), None if known is None else float(predicted[best])
         if config is not None:
-            where = "cheap and far from earlier trials" if np.isfinite(nearest).all() else "one of the cheapest"
-            number, reason = len(history.trials) + len(proposals), f"initial design: {where}{says}"
-            proposals.append(Proposal(number, config, cost, reason, fits))
-        nearest = np.delete(np.minimum(nearest, distances(X, X[[best]])), best)
-        candidates, X, log_cost, predicted = (
-            np.delete(array, best, axis=0) for array in (candidates, X, log_cost, predicted)
-        )
+            proposals.append(Proposal(number, config, cost, f"initial design: {where}{says}", fits))
+        nearest, left = np.minimum(nearest, distances(X, X[[best]])), left[left != best]
     return proposals
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -100,7 +100,7 @@ class ModelBased(ModelOptions):
         return prepared.finished(self._rank_to_the_end, space, history, ledger, rng)
 
     def _rank_to_the_end(self, models: FittedModels) -> RankingWithReason:
-        return _by_improvement_if_last(models, self.rank(models))
+        return _ranked(self.rank, models)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -109,7 +109,8 @@ class CostWeighted(ModelBased):
     known or hinted at from the start, then the best candidate of `rank`. By default 5 points, or 3.
 
     cost_model  "auto": all models of cost, weighted by how well they predict; or one of them by name (docs/cost.md)
-    hints       whether names of parameters (`n_estimators`, `depth`) and `cheap` say what is cheap, until costs do
+    hints       whether names of parameters (`n_estimators`, `depth`) and `cheap` say what is cheap, until costs do, and
+                the second point of a design that knows costs is near the middle of the space
     """
 
     PAPER: ClassVar[Mapping[str, Any]] = {
@@ -160,7 +161,9 @@ class CostWeighted(ModelBased):
         most = ledger.available if self.plans_end else math.inf
         is_exact = not self.hints or knowledge.speaks_at_once
         small = None if is_exact else SMALL_SHARE * ledger.budget.limits.get(ledger.unit, 0.0)
-        return cost_effective_design(space, history, n, rng, self.cost_model_fit, hint, most, small)
+        return cost_effective_design(
+            space, history, n, rng, self.cost_model_fit, hint, most, small, with_middle=self.hints
+        )
 
 
 def rank_per_cost(models: FittedModels, alpha: float) -> RankingWithReason:
@@ -192,7 +195,7 @@ def propose_by_rank(
     proposals: list[Proposal] = []
     first = len(history.trials)
     for number in range(first, first + n):
-        ranking, reason, searched, fits = _by_improvement_if_last(models, rank(models))
+        ranking, reason, searched, fits = _ranked(rank, models)
         config = fresh.claim_or_any(ranking.U, rng)
         if config is None:
             break
@@ -223,6 +226,15 @@ def _unmodelled(fresh: FreshSpace, history: History, design: int, n: int, rng: n
         return next_of_design(fresh, history, number, rng) if number < design else fresh.claim_any(rng)
 
     return numbered(history, n, draw, NO_TIME)
+
+
+def _ranked(rank: Callable[[FittedModels], RankingWithReason], models: FittedModels) -> RankingWithReason:
+    """The policy's ranking, as the rest of the budget allows it."""
+    ranked = rank(models)
+    if models.is_hopeless(ranked.ranking.U):
+        models = replace(models, near_end=True)
+        ranked = rank(models)
+    return _by_improvement_if_last(models, ranked)
 
 
 def _by_improvement_if_last(models: FittedModels, ranked: RankingWithReason) -> RankingWithReason:
