@@ -294,7 +294,7 @@ def test_a_value_whose_cost_is_not_known_gives_no_front_of_total_costs():
 
 
 def test_front_of_a_state_is_the_front_of_the_study(study, front):
-    assert same(front_at(*state(study)), front)
+    assert same(front_at(*state(study), study.policy), front)
 
 
 def test_a_front_can_be_pickled(front):
