@@ -53,12 +53,12 @@ def objective(trial):
     return value_of(params)
 
 
-def sampler(budget=20.0, **options):
+def sampler(budget=40.0, **options):
     options = {"cost": "gpu_hours", "seed": 7, **options}
     return FarthingSampler(ft.Budget(cost=budget) if isinstance(budget, float) else budget, **options)
 
 
-def optimized(budget=20.0, storage=None, direction="minimize", **options):
+def optimized(budget=40.0, storage=None, direction="minimize", **options):
     study = optuna.create_study(storage=storage, direction=direction, sampler=sampler(budget, **options))
     sign = 1 if direction == "minimize" else -1
     study.optimize(lambda trial: sign * objective(trial))
