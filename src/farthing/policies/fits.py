@@ -198,8 +198,8 @@ class FittedModels:
         return self.options.plans_end and self.log_cost is not None and bool(np.isfinite(self.log_remaining))
 
     def is_hopeless(self, U: Array) -> bool:
-        """Whether the first untried one of the points (m, p) is sure to be cut off by the end of the budget. Far from the
-        end, costs are not yet known well enough to forbid more."""
+        """Whether the first untried one of the points (m, p) is sure to be cut off by the end of the budget. Far from
+        the end, costs are not yet known well enough to forbid more."""
         if self.log_price is None or self.is_limited or not self._foresees_end:
             return False
         first = self.fresh.leading_taken(U)

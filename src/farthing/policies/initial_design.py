@@ -114,11 +114,7 @@ def cost_effective_design(
         return []
     fresh, taken = FreshSpace(space, history), space.features(units(list(history.trials), len(space)))
     middle = space.snap(np.full((1, len(space)), 0.5))
-    candidates = space.snap(sobol(CANDIDATES, len(space), rng))
-    if with_middle:
-        candidates = np.concatenate([candidates, middle])
-    candidates = np.unique(candidates, axis=0)  # finite spaces repeat themselves
-    candidates = candidates[fresh.admissible(candidates)]
+    candidates = _spread_out(fresh, rng, middle if with_middle else middle[:0])
     X = space.features(candidates)
     log_cost = model.mean_at(X)
     affordable = np.exp(log_cost) <= most
@@ -127,10 +123,10 @@ def cost_effective_design(
     predicted = np.exp(log_cost)
     if small is not None:
         log_cost = _coarse(log_cost, small if known is not None else 0.0)
-    off_middle = distances(X, space.features(middle))
-    nearest, left = distances(X, taken), np.arange(len(X))
+    nearest, off_middle = distances(X, taken), distances(X, space.features(middle))
     says = _who_says(space, history, is_hinted=known is None)
     proposals: list[Proposal] = []
+    left = np.arange(len(X))
     while len(left) and len(proposals) < n:
         number = len(history.trials) + len(proposals)
         if with_middle and number == MIDDLE:
@@ -144,6 +140,13 @@ def cost_effective_design(
             proposals.append(Proposal(number, config, cost, f"initial design: {where}{says}", fits))
         nearest, left = np.minimum(nearest, distances(X, X[[best]])), left[left != best]
     return proposals
+
+
+def _spread_out(fresh: FreshSpace, rng: np.random.Generator, more: Array) -> Array:
+    """Points (m, p) all over the space that may be proposed, and `more` (k, p) of them."""
+    spread = fresh.snap(sobol(CANDIDATES, len(fresh.space), rng))
+    points = np.unique(np.concatenate([spread, more]), axis=0)  # finite spaces repeat themselves
+    return points[fresh.admissible(points)]
 
 
 def _coarse(log_cost: Array, small: float) -> Array:
