@@ -128,8 +128,8 @@ def test_a_hint_that_is_wrong_is_found_out_by_the_initial_design():
 
 
 def test_a_hint_that_is_right_is_followed_by_the_initial_design():
-    """Costs grow as it says; the initial design costs a tenth of the budget at most, where half of all points cost more
-    than that each."""
+    """Costs grow as it says; the initial design costs a tenth of the budget at most, where nearly half of all points
+    cost more than that each."""
     space = ft.Space(share=ft.Real(1e-6, 1.0, log=True), metric=ft.Choice(list("abcdef")), size=ft.Real(0.0, 1.0))
     for seed in range(5):
         study = ft.Study(space, ft.Budget(cost=400.0), seed=seed, cheap={"share": 1e-6})

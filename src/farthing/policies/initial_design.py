@@ -123,14 +123,14 @@ def cost_effective_design(
     predicted = np.exp(log_cost)
     if small is not None:
         log_cost = _coarse(log_cost, small if known is not None else 0.0)
-    nearest, off_middle = distances(X, taken), distances(X, space.features(middle))
+    nearest, left = distances(X, taken), np.arange(len(X))
     says = _who_says(space, history, is_hinted=known is None)
     proposals: list[Proposal] = []
-    left = np.arange(len(X))
     while len(left) and len(proposals) < n:
         number = len(history.trials) + len(proposals)
         if with_middle and number == MIDDLE:
-            best, where = left[np.argmin(off_middle[left])], "near the middle of the space"
+            best = left[np.argmin(distances(X[left], space.features(middle)))]
+            where = "near the middle of the space"
         elif np.isfinite(nearest).all():
             best, where = left[next_point(log_cost[left], nearest[left])], "cheap and far from earlier trials"
         else:

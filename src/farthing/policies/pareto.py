@@ -158,8 +158,9 @@ def front_at(
 ) -> Front:
     """The front at a state, with what EI, EIpu, EI-cool and CEI would evaluate next.
 
-    A `policy` of one of these four kinds replaces the default one, with its own options. At the very end of a budget,
-    where the last trial is chosen for EI alone, the picks are those before that rule.
+    A `policy` of one of these four kinds replaces the default one, with its own options. Where the rest of a budget
+    changes a policy's ranking, since the first of it cannot be paid for or nothing can follow it, the picks are those
+    before that.
     """
     return _front(models_at(space, history, ledger, rng, policy, cost_model), policy)
 
